@@ -55,7 +55,10 @@ pub struct LinkCounts {
     /// Sectors of the stores and atomics of each warp to other cards' memory: those that two warps share count twice.
     #[serde(default, skip_serializing_if = "is_default")]
     pub peer_sectors_stored: u64,
-    /// Packets that they make.
+    /// Those of atomics among them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub peer_sectors_updated: u64,
+    /// Packets that the sectors of both make.
     #[serde(default, skip_serializing_if = "is_default")]
     pub peer_packets_stored: u64,
     /// Those of them of stores that do not fill their sectors.

@@ -95,8 +95,8 @@
 //!   cards share; no constant is its own. docs/fidelity.md has its errors.
 //! - **T4, L4, RTX 4090, RTX 5090, B200.** Bandwidths and latencies of L2 and memory are published measurements of the
 //!   card or of a relative; all fitted constants are the H200's. `coalesce devices CARD` names the source of each.
-//! - The link between cards ([`PeerLink`]) is fitted to one pair of H200s: to copies, to a chain of loads, and to three of the
-//!   kernels' rows.
+//! - The link between cards ([`PeerLink`]) is fitted to pairs of H200s: to copies, to a chain of loads, to three rows of kernels
+//!   and to two of atomic operations.
 //! - The latencies of links are assumed or taken from publications, and so are the constants of [`unified`] that name
 //!   no other source.
 //!

@@ -99,7 +99,8 @@ impl CounterObserver {
             run.trails.note(at.warp, access.addresses, access.active, written);
         }
         if run.peer_stores.any() && access.operation != Operation::Load {
-            run.peer_stores.note(access.addresses, access.active, access.bytes);
+            let is_atomic = access.operation.is_atomic();
+            run.peer_stores.note(access.addresses, (access.active, access.bytes), is_atomic);
         }
         if run.host_pages.any() {
             let window = self.block / self.rules.cut.window;

@@ -126,6 +126,7 @@ impl Modelled for LaunchCounters {
             chained_on_chip: self.chained_on_chip,
             // A block's sectors count once over the link, however often its warps request them.
             peer_share: share(self.link.peer_sectors_read, self.l2_sectors_read).min(1.0),
+            peer_atomic_share: share(self.link.peer_sectors_updated, total.atomics.sectors).min(1.0),
             // Records from before slots were counted have none.
             instructions: if self.issue_slots == 0 { total.instructions } else { self.issue_slots } as f64,
             integer: self.integer_slots as f64,

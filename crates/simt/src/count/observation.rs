@@ -139,6 +139,7 @@ impl CounterObservation {
         let link = &mut merged.link;
         [link.split_loads, link.split_stores] = host_pages.split;
         link.peer_sectors_stored = stores.sectors;
+        link.peer_sectors_updated = stores.updated;
         link.peer_packets_stored = stores.packets;
         link.peer_packets_masked = stores.masked;
         link.page_changes = host_pages.changes;

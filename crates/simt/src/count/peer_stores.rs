@@ -26,6 +26,8 @@ pub(super) fn of_peers(ranges: &[Range]) -> Arc<[ops::Range<u64>]> {
 pub(super) struct PeerStores {
     ranges: Arc<[ops::Range<u64>]>,
     pub(super) sectors: u64,
+    /// Those of atomic operations among them.
+    pub(super) updated: u64,
     pub(super) packets: u64,
     /// Packets of stores that do not fill their sectors.
     pub(super) masked: u64,
@@ -33,7 +35,7 @@ pub(super) struct PeerStores {
 
 impl PeerStores {
     pub(super) fn new(ranges: Arc<[ops::Range<u64>]>) -> Self {
-        Self { ranges, sectors: 0, packets: 0, masked: 0 }
+        Self { ranges, sectors: 0, updated: 0, packets: 0, masked: 0 }
     }
 
     /// Returns true if a range of another card's memory is known.
@@ -42,8 +44,8 @@ impl PeerStores {
         !self.ranges.is_empty()
     }
 
-    /// Counts a store of `bytes` per lane; its first lane's address stands for all.
-    pub(super) fn note(&mut self, addresses: &Addresses, active: u32, bytes: u32) {
+    /// Counts a store or an atomic operation of `bytes` per active lane; its first lane's address stands for all.
+    pub(super) fn note(&mut self, addresses: &Addresses, (active, bytes): (u32, u32), is_atomic: bool) {
         let address = addresses[(active.trailing_zeros() & 31) as usize];
         if place_of(&self.ranges, ops::Range::clone, address).is_none() {
             return;
@@ -63,6 +65,7 @@ impl PeerStores {
             }
         }
         self.sectors += sectors;
+        self.updated += if is_atomic { sectors } else { 0 };
         self.packets += packets;
         let filled = u64::from(active.count_ones() * bytes) >= sectors * SECTOR_BYTES;
         self.masked += if filled { 0 } else { packets };
@@ -71,6 +74,7 @@ impl PeerStores {
     /// Adds the counters of another worker.
     pub(super) fn add(&mut self, other: &Self) {
         self.sectors += other.sectors;
+        self.updated += other.updated;
         self.packets += other.packets;
         self.masked += other.masked;
     }
@@ -88,8 +92,12 @@ mod tests {
 
     fn of(start: u64, step: u64, bytes: u32) -> [u64; 3] {
         let mut stores = PeerStores::new(Arc::from(vec![ops::Range { start: 0, end: 1 << 20 }]));
-        stores.note(&std::array::from_fn(|lane| start + lane as u64 * step), u32::MAX, bytes);
-        [stores.sectors, stores.packets, stores.masked]
+        let addresses = std::array::from_fn(|lane| start + lane as u64 * step);
+        stores.note(&addresses, (u32::MAX, bytes), false);
+        assert_eq!(stores.updated, 0);
+        stores.note(&addresses, (u32::MAX, bytes), true);
+        assert_eq!(2 * stores.updated, stores.sectors);
+        [stores.sectors, stores.packets, stores.masked].map(|of_both| of_both / 2)
     }
 
     #[test]

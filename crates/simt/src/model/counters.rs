@@ -41,6 +41,8 @@ pub struct Counters {
     pub chained_on_chip: f64,
     /// Share of the sectors that loads request from L2 which come from another card's memory.
     pub peer_share: f64,
+    /// Share of the sectors of atomic operations which are in another card's memory.
+    pub peer_atomic_share: f64,
     /// Machine instructions that warps issue.
     pub instructions: f64,
     /// Integer additions, comparisons, logic and shifts among these.
@@ -147,6 +149,7 @@ impl Default for Counters {
             chained_loads: 0.0,
             chained_on_chip: 0.0,
             peer_share: 0.0,
+            peer_atomic_share: 0.0,
             instructions: 0.0,
             integer: 0.0,
             multiply: 0.0,

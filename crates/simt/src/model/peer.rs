@@ -12,8 +12,11 @@
 //! stride of 32 words it sends 32 masked sectors and 32 requests, 63 bytes for each word.
 //!
 //! The three costs are fitted to `copy_scalar`, and to strides 1 and 2, on a pair of H200s; the other strides and the offsets were not
-//! used for them, though what a packet is was chosen with all rows in view. They stand for every card's link; nothing was measured on
-//! others.
+//! used for them, though what a packet is was chosen with all rows in view. They stand for every card's link.
+//!
+//! L2 takes atomic operations that come over the link more slowly than the card's own: those to one word 2.7 ns each where the card's
+//! own take 0.74, and those of whole warps to one line 7.1 ns where its own take 2.5. Both factors are of one row each on a pair of
+//! H200s; a pair of H100s has the same times to 1%.
 
 use crate::cards::Card;
 
@@ -87,6 +90,10 @@ pub struct PeerAccess {
     pub packets_masked: u64,
 }
 
+/// Rounds of atomic operations that another card sends to one word take this many times as long as the card's own.
+pub(super) const ATOMIC_WORD_TIMES: f64 = 3.7;
+/// The same of rounds that change all words of their sectors.
+pub(super) const ATOMIC_TIMES: f64 = 2.9;
 /// Cost of a sector of 32 bytes, in bytes of a copy.
 const SECTOR: f64 = 35.2;
 /// The same of a packet without data.

@@ -37,6 +37,7 @@
 //! ```
 
 use super::counters::{Counters, Touched};
+use super::peer::{ATOMIC_TIMES, ATOMIC_WORD_TIMES};
 use crate::cards::Card;
 use crate::coalescing::{LINE_BYTES, SECTOR_BYTES};
 use crate::count::SHARED_CLOCKS;
@@ -308,10 +309,13 @@ fn contended_seconds(counters: &Counters, card: &Card) -> f64 {
     let &Counters { atomic_rounds, hottest_rounds, hottest_operations, .. } = counters;
     let pieces = if hottest_rounds > 0.0 { atomic_rounds / hottest_rounds } else { 1.0 };
     let whole = ((counters.atomic_share - 0.125) / 0.875).clamp(0.0, 1.0);
-    let clocks = card.atomic_word_clocks * (1.0 - whole) + card.atomic_clocks * whole;
+    // What another card sends takes longer.
+    let over_link = |times: f64| 1.0 + (times - 1.0) * counters.peer_atomic_share;
+    let word_clocks = card.atomic_word_clocks * over_link(ATOMIC_WORD_TIMES);
+    let clocks = word_clocks * (1.0 - whole) + card.atomic_clocks * over_link(ATOMIC_TIMES) * whole;
     let slice = hottest_rounds * in_busiest_slice(pieces) * clocks;
     let float = counters.float_share;
-    let word = card.atomic_word_clocks * (1.0 - float) + card.atomic_float_clocks * float;
+    let word = word_clocks * (1.0 - float) + card.atomic_float_clocks * over_link(ATOMIC_WORD_TIMES) * float;
     slice.max(hottest_operations * word) / (card.clock_mhz * 1e6)
 }
 

@@ -36,6 +36,11 @@ struct Left {
 /// Words of each of the two arrays.
 const WORDS: usize = 1 << 16;
 
+/// The arguments of the kernels in `SHAPES`: both arrays, and a number.
+fn two_arrays_and(number: u32) -> impl Fn(u64, u64) -> Vec<Argument> {
+    move |x, y| vec![x.into(), y.into(), number.into()]
+}
+
 fn run(
     text: &str,
     kernel: &str,
@@ -141,7 +146,7 @@ fn blocks_of_all_shapes() {
     if !has_compiler() {
         return;
     }
-    let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 1000_u32.into()] };
+    let arguments = two_arrays_and(1000);
     let blocks: [[u32; 3]; 6] = [[256, 1, 1], [100, 1, 1], [16, 16, 1], [32, 4, 1], [8, 8, 2], [5, 13, 1]];
     for block in blocks {
         for kernel in [
@@ -171,7 +176,7 @@ fn uneven_blocks_and_atomics_count_alike() {
     if !has_compiler() {
         return;
     }
-    let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 1000_u32.into()] };
+    let arguments = two_arrays_and(1000);
     for workers in [1, 3] {
         let left = same(SHAPES, "uneven", &arguments, ([300, 1, 1], [64, 1, 1], workers));
         let counters = left.counters.expect("it was counted");
@@ -191,7 +196,7 @@ fn reductions_of_all_kinds() {
     if !has_compiler() {
         return;
     }
-    let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 0_u32.into()] };
+    let arguments = two_arrays_and(0);
     for workers in [1, 2] {
         let left = same(SHAPES, "reduces", &arguments, ([4, 1, 1], [256, 1, 1], workers));
         assert!(left.outcome.is_ok(), "{:?}", left.outcome);
@@ -211,7 +216,7 @@ fn sums_that_are_held_back_are_not_missed() {
     if !has_compiler() {
         return;
     }
-    let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 0_u32.into()] };
+    let arguments = two_arrays_and(0);
     for workers in [1, 2] {
         let left = same(SHAPES, "sums", &arguments, ([2, 1, 1], [64, 1, 1], workers));
         assert!(left.outcome.is_ok(), "{:?}", left.outcome);
@@ -226,7 +231,7 @@ fn contests_for_words_of_shared_memory_are_counted() {
     if !has_compiler() {
         return;
     }
-    let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 0_u32.into()] };
+    let arguments = two_arrays_and(0);
     for workers in [1, 2] {
         let left = same(SHAPES, "contests", &arguments, ([3, 1, 1], [64, 1, 1], workers));
         // 32 additions of floats and 8 of 64 bits to a word, and what its neighbours with the same eighth look like.
@@ -248,7 +253,7 @@ fn a_block_goes_at_the_pace_of_those_that_others_wait_for() {
     if !has_compiler() {
         return;
     }
-    let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 0_u32.into()] };
+    let arguments = two_arrays_and(0);
     let left = same(SHAPES, "turns", &arguments, ([5, 1, 1], [128, 1, 1], 2));
     let counters = left.counters.expect("it was counted");
     let (_, pace) = counters.split_once("pace: ").expect("the field");
@@ -266,7 +271,7 @@ fn faults_are_those_of_the_interpreter() {
     for (kernel, kind) in
         [("beyond", "OutOfBounds"), ("astray", "OutOfBounds"), ("odd", "Misaligned"), ("stops", "Trap")]
     {
-        let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 1000_u32.into()] };
+        let arguments = two_arrays_and(1000);
         let left = same(SHAPES, kernel, &arguments, ([4, 1, 1], [128, 1, 1], 1));
         let fault = left.outcome.expect_err("a fault");
         assert!(fault.contains(kind), "{kernel}: {fault}");
@@ -314,7 +319,7 @@ fn lanes_that_are_apart_are_handed_over_at_the_end_of_a_time_slice() {
     }
     for kernel in ["lasting", "departing"] {
         // A time slice has 2^24 instructions, and a round four to ten.
-        let arguments = |x: u64, y: u64| -> Vec<Argument> { vec![x.into(), y.into(), 4_500_000_u32.into()] };
+        let arguments = two_arrays_and(4_500_000);
         let left = same(SHAPES, kernel, &arguments, ([1; 3], [64, 1, 1], 1));
         let (instructions, _) = left.outcome.expect("it ends");
         assert!(instructions > 1 << 24, "{instructions}");

@@ -78,6 +78,20 @@ fn additions_of_floats_take_their_clocks() {
 }
 
 #[test]
+fn atomics_over_a_link_take_longer() {
+    let card = find("h200").unwrap();
+    let time = |counters: Counters| LaunchTime::new(&counters, &card).l2;
+    // 270336 additions to one word of another card: 736 us; 8448 warps to 32 adjacent words: 59.6 us, of which about 2 are the
+    // launch's (`coalesce run link`).
+    let word = Counters { atomic_rounds: 1.0, hottest_operations: 270_336.0, ..Counters::default() };
+    let whole = Counters { atomic_rounds: 33_792.0, hottest_rounds: 33_792.0, ..Counters::default() };
+    near(time(Counters { peer_atomic_share: 1.0, ..word }), 736e-6, 0.01);
+    near(time(Counters { peer_atomic_share: 1.0, ..whole }), 57.5e-6, 0.02);
+    let half = time(Counters { peer_atomic_share: 0.5, ..word });
+    near(half, (time(word) + 736e-6) / 2.0, 0.01);
+}
+
+#[test]
 fn rounds_of_single_words_take_longer_in_a_slice() {
     let card = find("h200").unwrap();
     let time = |counters: Counters| LaunchTime::new(&counters, &card);
