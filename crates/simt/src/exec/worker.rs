@@ -327,7 +327,7 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
     }
 }
 
-/// Ended runs that may wait while a worker hands back those before them. One that ends a run more waits itself.
+/// Ended runs that may wait while a worker hands back those before them. With as many, a worker that ends another run waits, too.
 const MOST_WAITING: usize = 64;
 
 /// A worker's right to hand runs back, which ends with it, also where an observation panics.
