@@ -16,7 +16,7 @@ use crate::exec::Chained;
 use crate::model::unified::PAGE_BYTES;
 use counters::{Counts, DramCounts, HottestAtomics, LaunchCounters, LinkCounts, LoopedAtomics, SiteCounts};
 
-/// What the runs add up to.
+/// The sums of a launch's runs.
 pub(super) struct Merged {
     pub(super) l2: L2State,
     /// The current part.

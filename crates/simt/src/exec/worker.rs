@@ -321,7 +321,9 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
         let mut handing = Handing { office: self, ended: Some(ended) };
         while handing.hand_back() {}
     }
+}
 
+impl<O: Observation> Office<'_, '_, O> {
     fn ended(&self) -> MutexGuard<'_, Ended<O::Observer>> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -358,8 +360,7 @@ impl<O: Observation + Send + Sync> Handing<'_, '_, '_, O> {
 impl<O: Observation> Drop for Handing<'_, '_, '_, O> {
     fn drop(&mut self) {
         let office = self.office;
-        let again = || office.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        self.ended.take().unwrap_or_else(again).is_handing = false;
+        self.ended.take().unwrap_or_else(|| office.ended()).is_handing = false;
         office.handed_back.notify_all();
     }
 }

@@ -150,10 +150,7 @@ impl Emitter<'_> {
 
     /// Emits an operation on fields of words; None if it has to be called.
     fn field_of_bits(&mut self, verb: FieldVerb, sources: &[Slot]) -> Option<Value> {
-        let constant = |slot: &Slot| match self.source(slot.cell) {
-            Operand::Constant(bits) => Some(bits as u32 & 0xFF),
-            _ => None,
-        };
+        let constant = |slot: &Slot| Some(self.source(slot.cell).constant()? as u32 & 0xFF);
         match (verb, sources) {
             (FieldVerb::Popc, _) => Some(self.intrinsic_of("ctpop", 32, sources)),
             (FieldVerb::Brev, _) => Some(self.intrinsic_of("bitreverse", 32, sources)),

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use super::context::at;
 use super::emit::Emitter;
 use super::graph::Graph;
-use super::shapes::{Columns, Operand};
+use super::shapes::Columns;
 use super::values::{Value, constant_lanes, lanes};
 use crate::alu::{Collective, invert_source, shuffled};
 use crate::ptx::ScalarType;
@@ -21,10 +21,7 @@ use crate::registers::Slot;
 /// Returns the lane that each lane reads in a shuffle, and true if that is within its segment; None if it is not known.
 fn pattern(op: &Op, collective: &Collective, columns: &Columns, graph: &Graph) -> Option<[(u32, bool); 32]> {
     let Op::Shfl { mode, .. } = op else { return None };
-    let constant = |slot: Slot| match columns.source(graph, slot.cell) {
-        Operand::Constant(bits) => Some(bits as u32),
-        _ => None,
-    };
+    let constant = |slot: Slot| Some(columns.source(graph, slot.cell).constant()? as u32);
     let mut operands = collective.sources().skip(1);
     let (b, c) = (constant(operands.next()?)?, constant(operands.next()?)?);
     Some(std::array::from_fn(|lane| shuffled(*mode, lane as u32, b, c)))

@@ -4,7 +4,7 @@ use super::context::stopped;
 use super::emit::Emitter;
 use super::shape::{Shape, Step};
 use super::shapes::{is_integer, is_signed, power_of_two};
-use super::values::{Value, bits_of, lanes, literal, number};
+use super::values::{Value, bits_of, lanes, literal};
 use crate::ptx::ScalarType;
 use crate::ptx::op::arithmetic::{Integer, IntegerVerb, LogicVerb};
 use crate::ptx::op::words::Part;
@@ -92,8 +92,8 @@ impl Emitter<'_> {
                 let (a, b) = (read(self, 0), read(self, 1));
                 match (&a, &b) {
                     (Value::Scalar(a), Value::Scalar(b)) => self.quotient(divides, signed, bits, a, b),
-                    (a, Value::Scalar(divisor))
-                        if let Some(by) = power_of_two(scalar, number(divisor, bits)) =>
+                    (a, _)
+                        if let Some(by) = power_of_two(scalar, self.source(sources[1].cell).constant()) =>
                     {
                         match divides {
                             true => self.shift("lshr", bits, a, &Value::Scalar(by.to_string())),

@@ -86,7 +86,7 @@ impl Shape {
     }
 
     /// Returns the exponent of the power of two of which the base is known to be a multiple.
-    fn align(self) -> u8 {
+    pub(super) fn align(self) -> u8 {
         match self {
             Self::Affine { align, .. } | Self::Grid { align, .. } => align,
             Self::Varying => 0,

@@ -61,6 +61,16 @@ pub(super) enum Operand {
     Frame,
 }
 
+impl Operand {
+    /// Returns the constant, if it is one.
+    pub(super) fn constant(self) -> Option<u64> {
+        match self {
+            Self::Constant(bits) => Some(bits as u64),
+            _ => None,
+        }
+    }
+}
+
 /// What the columns of a kernel hold.
 pub(super) struct Columns {
     fills: HashMap<u32, Fill>,
@@ -285,10 +295,7 @@ impl Analysis<'_> {
     }
 
     fn constant(&self, cell: u32) -> Option<u64> {
-        match self.columns.source(self.graph, cell) {
-            Operand::Constant(bits) => Some(bits as u64),
-            _ => None,
-        }
+        self.columns.source(self.graph, cell).constant()
     }
 
     /// Returns the shape of a result of a step; None while a source's is not known.
@@ -413,8 +420,8 @@ impl Analysis<'_> {
             _ => Step::Dynamic,
         };
         let rows = |log, steps: (Step, Step), x: u8, (cell, factor): (u32, Shape)| {
-            let Shape::Affine { align: y, .. } = factor else { return Shape::Varying };
-            Shape::of_rows(log, by(cell, steps.0), by(cell, steps.1), (x + y).min(63))
+            let align = (x + factor.align()).min(63);
+            Shape::of_rows(log, by(cell, steps.0), by(cell, steps.1), align)
         };
         let (a_step, x, b_step, y) = match (a, b) {
             (Shape::Affine { step: a, align: x }, Shape::Affine { step: b, align: y }) => (a, x, b, y),

@@ -46,12 +46,6 @@ pub(super) fn literal(bits: u32, value: u64) -> String {
     }
 }
 
-/// Returns the number without a sign that a literal of 32 or 64 bits has; None if it is no literal.
-pub(super) fn number(literal: &str, bits: u32) -> Option<u64> {
-    let number = literal.parse::<i64>().ok()? as u64;
-    Some(if bits == 32 { number & u64::from(u32::MAX) } else { number })
-}
-
 impl Emitter<'_> {
     /// Returns 32 lanes of a value of this many bits.
     pub(super) fn vector(&mut self, value: &Value, bits: u32) -> String {
