@@ -39,6 +39,7 @@ mod local;
 mod merged;
 #[cfg(target_arch = "x86_64")]
 mod network;
+mod noted;
 mod observation;
 pub(crate) mod observer;
 mod on_chip;

@@ -50,7 +50,7 @@ pub(crate) mod steady;
 use std::ops::Range;
 
 pub use access::{Access, At, Operation, Site, Space};
-pub(crate) use steady::{Rows, SteadyAccess, Tallies, Tally};
+pub(crate) use steady::{MOST_NOTES, Note, Notes, Rows, SteadyAccess, Tallies, Tally};
 
 /// Observes the blocks of a run, which one worker executes in order.
 ///
@@ -109,8 +109,8 @@ pub trait Observer {
         }
     }
     /// Returns tallies by which an executor may count accesses to shared and constant memory by all lanes of warps of
-    /// this block, in place of [`Observer::steady_access`] and [`Observer::rows_access`]. They hold until another method
-    /// is called for a site that is not among these.
+    /// this block, in place of [`Observer::steady_access`] and [`Observer::rows_access`], and note evenly spaced ones to global
+    /// memory. They hold until another method is called for a site that is not among these.
     #[doc(hidden)]
     fn tallies(&mut self, block: u64, sites: Range<u32>) -> Option<Tallies> {
         None

@@ -7,6 +7,7 @@
 //! | access | counted by |
 //! | --- | --- |
 //! | evenly spaced, in any memory | [`repeats`](super::repeats), by a memo of the site's last one |
+//! | the same in global memory, by compiled code | [`noted`](super::noted), when something else happens |
 //! | in rows of fewer than 32 lanes | [`rows`](super::rows), likewise |
 //! | any other, in global memory | [`lanes`](super::lanes), by its addresses |
 //! | any other, in shared, constant or local memory | [`on_chip`](super::on_chip) |
@@ -17,7 +18,7 @@
 
 use super::run::Run;
 use super::shape::Rules;
-use super::steady::Memo;
+use super::steady::{Memo, Path};
 use crate::observe::{Access, At, Observer, Operation, Rows, Site, Space, SteadyAccess, Tallies};
 use std::ops::Range;
 
@@ -46,6 +47,16 @@ pub(super) struct Phase {
 
 const NO_BLOCK: u64 = u64::MAX;
 
+impl Phase {
+    /// Notes an access that takes a path.
+    #[inline(always)]
+    pub(super) fn note(&mut self, path: Path) {
+        self.loaded |= path == Path::Cached;
+        self.stored |= path == Path::Stored;
+        self.phased |= path == Path::Stored && self.passed;
+    }
+}
+
 impl CounterObserver {
     pub(super) fn new(rules: Rules, run: Box<Run>) -> Self {
         Self { rules, run, block: NO_BLOCK, phase: Phase::default() }
@@ -54,6 +65,7 @@ impl CounterObserver {
     /// Ends the current block, if there is one.
     pub(super) fn end_block(&mut self) {
         if self.block != NO_BLOCK {
+            self.count_notes();
             self.run.end_block(self.block / self.rules.cut.window);
             let phase = std::mem::take(&mut self.phase);
             self.run.totals.storing += u64::from(phase.stored);
@@ -149,6 +161,7 @@ impl Observer for CounterObserver {
         if at.block != self.block {
             self.change_to(at.block);
         }
+        self.count_notes();
         self.lanes_access(at, access);
     }
 
@@ -160,6 +173,7 @@ impl Observer for CounterObserver {
         if at.block != self.block {
             self.change_to(at.block);
         }
+        self.count_notes();
         if access.operation.is_atomic()
             && (access.space == Space::Global || self.run.contest(at.site).is_some())
         {
@@ -175,6 +189,7 @@ impl Observer for CounterObserver {
         if at.block != self.block {
             self.change_to(at.block);
         }
+        self.count_notes();
         if access.operation.is_atomic() && self.run.contest(at.site).is_some() {
             return self.lanes_access(at, &access.with(&rows.addresses(access.base, access.step)));
         }
@@ -190,9 +205,10 @@ impl Observer for CounterObserver {
             self.change_to(block);
         }
         let order = super::worst::order(At { block, warp: 0, site: Site(sites.start) });
-        let first: *mut Memo = self.run.memos.window(sites);
+        let Run { memos, notes, .. } = &mut *self.run;
+        let first: *mut Memo = memos.window(sites);
         // The tally is a memo's first field.
-        Some(Tallies { first: first.cast(), stride: size_of::<Memo>(), order })
+        Some(Tallies { first: first.cast(), stride: size_of::<Memo>(), order, notes })
     }
 
     #[inline(always)]
@@ -215,6 +231,7 @@ impl Observer for CounterObserver {
 
     fn barrier(&mut self, at: At, _barrier: u32, _warps: u64) {
         if at.block == self.block {
+            self.count_notes();
             self.phase.passed |= self.phase.loaded;
         }
         self.run.site(at.site.0).barriers += 1;

@@ -9,7 +9,6 @@
 //! priced: 4 sectors, 1 line, 1 turn. The other 31 find the memo, its counter goes to 32, and the group's slot, which
 //! the memo has too, says that all 4 sectors miss.
 
-use super::group::GROUP_SHIFT;
 use super::level::by_level;
 use super::local;
 use super::observer::CounterObserver;
@@ -64,28 +63,13 @@ impl CounterObserver {
             return false;
         }
         memo.tally.repeats += 1;
-        let low = memo.low(access);
-        let (group, sectors) = (low >> GROUP_SHIFT, memo.sectors << (low >> 5 & 31));
-        match memo.path {
-            Path::None => {}
-            Path::Cached => {
-                self.phase.loaded = true;
-                let missed = memory.load_near(&mut memo.slot, at.warp, group, sectors, list);
-                memo.l2_sectors += u64::from(missed);
-                memo.in_l1 += u64::from(missed == 0);
-            }
-            Path::Stored => {
-                self.phase.stored = true;
-                self.phase.phased |= self.phase.passed;
-                let rewritten = memory.access_near(&mut memo.slot, group, sectors, [false, true], list);
-                memo.rewritten += u64::from(rewritten);
-            }
-            Path::Far => {
-                self.repeat_far(at, access);
-                return true;
-            }
+        if memo.path == Path::Far {
+            self.repeat_far(at, access);
+            return true;
         }
-        if memo.must_look(at) || self.rules.elsewhere.is_near(low) {
+        self.phase.note(memo.path);
+        memo.look_up(access.base, at.warp, memory, list);
+        if memo.must_look(at) || self.rules.elsewhere.is_near(memo.low(access.base)) {
             self.look(at, access);
         }
         true
@@ -102,8 +86,7 @@ impl CounterObserver {
         let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
         let Run { memos, memory, groups: list, .. } = &mut *self.run;
         let memo = memos.at(at.site.0);
-        let low = memo.low(access);
-        let (group, sectors) = (low >> GROUP_SHIFT, memo.sectors << (low >> 5 & 31));
+        let (group, sectors) = memo.place(access.base);
         // Evenly spaced lines come fast enough not to wait for each other.
         (0..LANES as u32).for_each(|lane| prefetch::to_l1(access.address(lane)));
         let [reads, writes] = [access.operation != Operation::Store, access.operation != Operation::Load];
@@ -134,7 +117,8 @@ impl CounterObserver {
         let new = match access.space {
             Space::Global if self.rules.generation != Generation::Sectors => None,
             Space::Global => {
-                Memo::global(access, self.is_cached(access.operation, access.past_l1, access.read_only))
+                let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
+                Memo::global(access, cached, !self.rules.elsewhere.any())
             }
             Space::Shared => {
                 let wavefronts = self.shared_wavefronts_of(at, access);
@@ -157,6 +141,7 @@ impl CounterObserver {
 
     /// Adds the repetitions of a site's memo to the counters, and puts another in its place.
     pub(super) fn put_memo(&mut self, at: At, new: Memo) {
+        self.count_notes();
         let local_to_l2 = self.rules.local_to_l2();
         let run = &mut *self.run;
         let memo = run.memos.at(at.site.0);

@@ -22,7 +22,7 @@ use super::steady::Memo;
 use super::trails::{Numbered, Trails};
 use super::worst::Worst;
 use crate::exec::Merged;
-use crate::observe::{Access, Site};
+use crate::observe::{Access, Notes, Site};
 use counters::Counts;
 use std::ops::{AddAssign, Range};
 use std::sync::Arc;
@@ -84,6 +84,8 @@ pub(super) struct Run {
     pub(super) counts: BySite<Counts>,
     /// Requests whose repetitions are counted by [`Run::settle`].
     pub(super) memos: BySite<Memo>,
+    /// Repetitions that have not been counted yet.
+    pub(super) notes: Notes,
     pub(super) worst: Worst,
     pub(super) totals: Totals,
     /// Instructions of each block that has ended.
@@ -118,6 +120,7 @@ impl Run {
         Self {
             counts: BySite::default(),
             memos: BySite::default(),
+            notes: Notes::default(),
             worst: Worst::default(),
             totals: Totals::default(),
             blocks: Vec::new(),

@@ -25,6 +25,8 @@
 //! The next warp's addresses are 128 bytes higher, at the same phase: one more repetition, and a mask shifted to
 //! `0b11111 << 3` of the next group.
 
+use super::block::BlockMemory;
+use super::group::{GROUP_SHIFT, Group};
 use super::request::Steady;
 use super::turns;
 use super::worst::{Cost, order};
@@ -185,7 +187,9 @@ impl Memo {
     }
 
     /// Creates the memo of an access to global memory from 5.0 on. None if it counts as irregular.
-    pub(super) fn global(access: &SteadyAccess, cached: bool) -> Option<Self> {
+    ///
+    /// `noted` says whether its repetitions may be noted, rather than each be looked up.
+    pub(super) fn global(access: &SteadyAccess, cached: bool, noted: bool) -> Option<Self> {
         let Layout { low, sectors, steady, .. } = Layout::of(access)?;
         let (traffic, turns) = if sectors != 0 {
             price(low, sectors, access.active.count_ones() * access.bytes)
@@ -202,7 +206,10 @@ impl Memo {
         };
         // One address is in one sector, wherever in its line.
         let phases = if access.step == 0 { 0 } else { LINE_BYTES - 1 };
-        let memo = Self::new(access, phases, Price::Memory { traffic, turns });
+        let mut memo = Self::new(access, phases, Price::Memory { traffic, turns });
+        if noted && access.active == u32::MAX && matches!(path, Path::Cached | Path::Stored) {
+            memo.tally.phase = memo.phase;
+        }
         Some(Self { low: low.wrapping_sub(access.base), sectors, path, cached, ..memo })
     }
 
@@ -252,10 +259,35 @@ impl Memo {
         order(at) < self.tally.from
     }
 
-    /// Returns the lowest address of a repetition.
+    /// Returns the lowest address of a repetition, by its base.
     #[inline(always)]
-    pub(super) fn low(&self, access: &SteadyAccess) -> u64 {
-        access.base.wrapping_add(self.low)
+    pub(super) fn low(&self, base: u64) -> u64 {
+        base.wrapping_add(self.low)
+    }
+
+    /// Returns the first group of a repetition, and the sectors of that group and of the next, in the lower and upper half.
+    #[inline(always)]
+    pub(super) fn place(&self, base: u64) -> (u64, u64) {
+        let low = self.low(base);
+        (low >> GROUP_SHIFT, self.sectors << (low >> 5 & 31))
+    }
+
+    /// Looks up a repetition's sectors where its path tells that it should.
+    #[inline(always)]
+    pub(super) fn look_up(&mut self, base: u64, warp: u32, memory: &mut BlockMemory, list: &mut Vec<Group>) {
+        let (group, sectors) = self.place(base);
+        match self.path {
+            Path::None | Path::Far => {}
+            Path::Cached => {
+                let missed = memory.load_near(&mut self.slot, warp, group, sectors, list);
+                self.l2_sectors += u64::from(missed);
+                self.in_l1 += u64::from(missed == 0);
+            }
+            Path::Stored => {
+                let rewritten = memory.access_near(&mut self.slot, group, sectors, [false, true], list);
+                self.rewritten += u64::from(rewritten);
+            }
+        }
     }
 
     /// Adds the repetitions to their site's counters. `all_to_l2` if all sectors of local memory go on to L2.

@@ -89,7 +89,8 @@ impl Rows {
 /// Repetitions of a steady access, or of one in rows, that an executor counts itself.
 ///
 /// An access of all 32 lanes repeats one that was reported if it has the same step and pitch, and a base that agrees in the bits of
-/// `mask`. If its warp's [order](Tallies::order) is at least `from`, one more in `repeats` is equivalent to reporting it.
+/// `mask`. If its warp's [order](Tallies::order) is at least `from`, one more in `repeats` is equivalent to reporting it; in global
+/// memory, where its sectors matter as well, a [`Note`] is.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Tally {
@@ -112,6 +113,37 @@ impl Tally {
     pub const NO_ROWS: u64 = 1 << 63;
 }
 
+/// An access to global memory that repeats one that was reported, by which [`Tally`] a [note](Notes) tells that it does.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Note {
+    /// Address of lane 0.
+    pub base: u64,
+    /// The instruction's [site](crate::observe::Site).
+    pub site: u32,
+    /// The warp, by its index in the block.
+    pub warp: u32,
+}
+
+/// Most notes that are kept before they are counted.
+pub(crate) const MOST_NOTES: usize = 252;
+
+/// What an executor notes in place of reporting it, in the order of execution.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Notes {
+    /// The number of notes.
+    pub count: u32,
+    /// The notes, of which the first `count` mean something.
+    pub notes: [Note; MOST_NOTES],
+}
+
+impl Default for Notes {
+    fn default() -> Self {
+        Self { count: 0, notes: [Note::default(); MOST_NOTES] }
+    }
+}
+
 /// The tallies of consecutive sites.
 #[derive(Clone, Copy, Debug)]
 pub struct Tallies {
@@ -121,4 +153,6 @@ pub struct Tallies {
     pub stride: usize,
     /// Order of the block's first warp in the launch; that of another is greater by its index.
     pub order: u64,
+    /// Where repetitions in global memory are noted.
+    pub notes: *mut Notes,
 }

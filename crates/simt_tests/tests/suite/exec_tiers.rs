@@ -249,6 +249,22 @@ fn contests_for_words_of_shared_memory_are_counted() {
 }
 
 #[test]
+fn accesses_that_are_noted_count_as_if_they_were_reported() {
+    if !has_compiler() {
+        return;
+    }
+    let arguments = two_arrays_and(0);
+    // One block, since blocks would race for what they store and load.
+    for warps in [2, 8] {
+        let left = same(SHAPES, "noted", &arguments, ([1, 1, 1], [32 * warps, 1, 1], 1));
+        // Each warp but the first stores four sectors in 149 rows that the one before it has stored, and all do so once more.
+        let rewritten = format!("rewritten: {}, ", 4 * (149 * (warps - 1) + warps));
+        let counters = left.counters.expect("it was counted");
+        assert!(counters.contains(&rewritten), "{rewritten} of {warps} warps");
+    }
+}
+
+#[test]
 fn a_block_goes_at_the_pace_of_those_that_others_wait_for() {
     if !has_compiler() {
         return;

@@ -4,6 +4,7 @@ use std::mem::offset_of;
 
 use super::regions::DEEPEST;
 use super::sums::Sums;
+use crate::observe::Notes;
 use crate::registers::Cell;
 
 /// The state that compiled code reads and writes, by offset. One per worker.
@@ -39,6 +40,8 @@ pub(super) struct Shared {
     pub(super) tally_stride: u64,
     /// Order of the warp in the launch, by which tallies are limited.
     pub(super) order: u64,
+    /// Where the observer lets accesses to global memory be noted; has a place if `tallies` has.
+    pub(super) notes: *mut Notes,
     /// Lanes in which the load that was reported last reads uninitialised bytes, if undefined registers are tracked.
     pub(super) undefined: u32,
     /// Addresses of the lanes, for the observer and for gathers.
@@ -110,6 +113,7 @@ pub(super) mod at {
     pub(crate) const TALLIES: usize = offset_of!(Shared, tallies);
     pub(crate) const TALLY_STRIDE: usize = offset_of!(Shared, tally_stride);
     pub(crate) const ORDER: usize = offset_of!(Shared, order);
+    pub(crate) const NOTES: usize = offset_of!(Shared, notes);
     pub(crate) const UNDEFINED: usize = offset_of!(Shared, undefined);
     pub(crate) const ADDRESSES: usize = offset_of!(Shared, addresses);
     pub(crate) const SUMMED: usize = offset_of!(Shared, summed);

@@ -115,6 +115,7 @@ impl Default for State {
                 tallies: 0,
                 tally_stride: 0,
                 order: 0,
+                notes: std::ptr::null_mut(),
                 undefined: 0,
                 addresses: [0; 32],
                 summed: 0,
@@ -303,10 +304,11 @@ impl<O: Observer> Runner<'_, O> {
         let runner: *mut Self = self;
         let state = &mut *self.native;
         state.frame = frame;
-        if let Some(Tallies { first, stride, order }) = tallies {
+        if let Some(Tallies { first, stride, order, notes }) = tallies {
             state.shared.tallies = first.expose_provenance() as u64;
             state.shared.tally_stride = stride as u64;
             state.shared.order = order + index as u64;
+            state.shared.notes = notes;
         } else {
             state.shared.tallies = 0;
         }

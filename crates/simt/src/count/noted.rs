@@ -1,0 +1,36 @@
+//! Counts accesses to global memory that compiled code has noted.
+//!
+//! Code compares an access with its site's [memo](super::steady) itself, and notes a repetition by its base, its site and its warp: a few
+//! instructions in place of a call. Notes are counted together, in their order, before anything else looks at what the block has
+//! touched, before a barrier, and when there is no room for more.
+
+use super::level::by_level;
+use super::observer::CounterObserver;
+use super::run::Run;
+
+impl CounterObserver {
+    /// Counts what has been noted.
+    #[inline(always)]
+    pub(super) fn count_notes(&mut self) {
+        if self.run.notes.count != 0 {
+            self.count_some_notes();
+        }
+    }
+
+    by_level! {
+        #[inline(never)]
+        fn count_some_notes = count_some_notes_avx2, count_some_notes_at()
+    }
+
+    #[inline(always)]
+    fn count_some_notes_at(&mut self) {
+        let Run { memos, memory, groups: list, notes, .. } = &mut *self.run;
+        let count = std::mem::take(&mut notes.count) as usize;
+        for note in &notes.notes[..count] {
+            let memo = memos.at(note.site);
+            memo.tally.repeats += 1;
+            self.phase.note(memo.path);
+            memo.look_up(note.base, note.warp, memory, list);
+        }
+    }
+}
