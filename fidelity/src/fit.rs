@@ -7,13 +7,10 @@
 //!
 //! Rows of the unseen half are left out.
 
-use crate::{
-    judge::Errors,
-    row::{self, Row},
-};
+use crate::row::{self, Row};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use record::{Record, counters::LaunchCounters};
+use record::{Errors, Record, counters::LaunchCounters};
 use simt::{
     cards::{self, Card},
     count::Modelled,
@@ -131,10 +128,10 @@ fn read_points(measured: &Path, simulated: &Path) -> Result<Vec<Point>> {
     Ok(row::paired(open, &row::read(simulated)?).into_iter().filter_map(point).collect())
 }
 
-/// Pairs records of the same rows.
+/// Pairs records of the same rows, without those for which the model has no time.
 fn pair_records(measured: &[Record], simulated: &[Record]) -> Vec<Point> {
     let point = |record: &Record| {
-        let same = |other: &&Record| other.is_same_row(record) && other.counters.is_some();
+        let same = |other: &&Record| other.is_same_row(record) && other.time_ms.is_some();
         let counters = simulated.iter().find(same)?.counters.as_ref()?;
         let kernel = format!("{} {}", record.experiment, record.kernel);
         let parameters = serde_json::to_string(&record.parameters).unwrap_or_default();

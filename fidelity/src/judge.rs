@@ -9,7 +9,7 @@ use crate::{
 };
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use record::doubt::Residual;
+use record::{Errors, doubt::Residual};
 use simt::{
     cards::{self, Card},
     count::Modelled,
@@ -67,28 +67,9 @@ impl Pair {
     }
 }
 
-/// Median and 90th percentile of the errors' magnitudes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Errors {
-    pub(crate) count: usize,
-    pub(crate) median: f64,
-    pub(crate) p90: f64,
-}
-
-impl Errors {
-    /// The errors of these pairs; `None` of no pairs.
-    pub(crate) fn of(pairs: &[&Pair]) -> Option<Errors> {
-        Errors::among(pairs.iter().map(|pair| pair.error()).collect())
-    }
-
-    /// The same of magnitudes of errors.
-    pub(crate) fn among(mut errors: Vec<f64>) -> Option<Errors> {
-        errors.sort_by(f64::total_cmp);
-        let count = errors.len();
-        // The least error that nine in ten do not exceed.
-        let p90 = *errors.get((count * 9).div_ceil(10).checked_sub(1)?)?;
-        Some(Errors { count, median: record::median(&errors)?, p90 })
-    }
+/// The errors of these pairs; `None` of no pairs.
+pub(crate) fn errors_of(pairs: &[&Pair]) -> Option<Errors> {
+    Errors::among(pairs.iter().map(|pair| pair.error()).collect())
 }
 
 impl Options {
@@ -146,7 +127,7 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
         }
     }
     for group in Group::ALL {
-        if let Some(errors) = Errors::of(&of_group(&pairs, group)) {
+        if let Some(errors) = errors_of(&of_group(&pairs, group)) {
             println!(
                 "{group}: {} rows, median error {:.1}%, a tenth are off by more than {:.1}%",
                 errors.count,
@@ -192,7 +173,7 @@ fn write_residuals(file: &Path, pairs: &[Pair], card: &Card) -> Result<()> {
         record::sorted_line(&Residual {
             kernel: pair.measured.label(),
             bound: time.map(|time| row::parts(&time).bound()),
-            ratio: (pair.ratio * 1e3).round() / 1e3,
+            ratio: (pair.ratio * 1e4).round() / 1e4,
         })
     };
     let lines = unseen.map(line).collect::<Result<String, _>>()?;

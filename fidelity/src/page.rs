@@ -2,7 +2,7 @@
 
 use crate::{
     cases::Group,
-    judge::{Errors, Pair, of_group, reasons},
+    judge::{Pair, errors_of, of_group, reasons},
 };
 use anyhow::{Context, Result};
 use std::{fmt::Write, fs, path::Path};
@@ -35,8 +35,9 @@ fn text(pairs: &[Pair], untimed: &[Pair], reveal: bool) -> String {
     );
     // Writing to a string cannot fail.
     for group in Group::ALL {
-        if let Some(Errors { count, median, p90 }) = Errors::of(&of_group(pairs, group)) {
-            let _ = writeln!(text, "| {group} | {count} | {:.1}% | {:.0}% |", 100.0 * median, 100.0 * p90);
+        if let Some(errors) = errors_of(&of_group(pairs, group)) {
+            let (median, p90) = (errors.median_in_words(), errors.p90_in_words());
+            let _ = writeln!(text, "| {group} | {} | {median} | {p90} |", errors.count);
         }
     }
     for group in Group::ALL {

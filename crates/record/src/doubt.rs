@@ -11,7 +11,7 @@
 //! example, of nine residuals 0.5, 0.6, ..., 1.3 the ranks are 1 and 9: a modelled time of 1 ms becomes 1 / 1.3 = 0.77 to
 //! 1 / 0.5 = 2 ms.
 
-use crate::{Bound, ReadError, Times, read_lines};
+use crate::{Bound, Errors, ReadError, Times, read_lines};
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
@@ -60,6 +60,16 @@ impl Residuals {
     /// The first line that is not a residual.
     pub fn read(own: &str, others: &str) -> Result<Self, ReadError> {
         Ok(Self { own: read_lines(own)?, others: read_lines(others)? })
+    }
+
+    /// The errors of the bandwidths of this repository's kernels, as docs/fidelity.md has them; `None` without residuals.
+    pub fn own_errors(&self) -> Option<Errors> {
+        Errors::among(self.own.iter().map(|residual| (1.0 / residual.ratio - 1.0).abs()).collect())
+    }
+
+    /// The errors of the times of kernels that the model had never seen.
+    pub fn unseen_errors(&self) -> Option<Errors> {
+        Errors::among(self.others.iter().map(|residual| (residual.ratio - 1.0).abs()).collect())
     }
 
     /// Whether this kernel was measured on this card, so that even what the model does not know of it is in its residuals.

@@ -25,6 +25,7 @@ mod device;
 #[cfg(test)]
 mod documented;
 pub mod doubt;
+mod errors;
 mod files;
 mod filling;
 mod flat;
@@ -47,6 +48,7 @@ pub use conditions::{Conditions, Energy, Limit, Readings, Sensors};
 pub use counted::{Bound, Counted, Line, Parts};
 pub use counters;
 pub use device::{Backend, DeviceInfo};
+pub use errors::Errors;
 pub use files::{LoadError, RECORDS_FILE, RUN_FILE, load};
 pub use filling::Unfilled;
 pub use json::{ReadError, line, read, read_lines, sorted_line};

@@ -5,6 +5,7 @@
 
 mod catalog;
 pub mod diff;
+mod expected;
 pub mod explain;
 pub mod explanation;
 pub mod html;

@@ -13,6 +13,7 @@
 //! docs/h200-atlas.md compare with publications, and are made by [`atlas`].
 
 pub mod atlas;
+pub mod errors;
 pub mod fidelity;
 mod kernels;
 mod readme;

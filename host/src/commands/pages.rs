@@ -11,10 +11,11 @@ use crate::{
 };
 use anyhow::{Context, Result, bail};
 use rayon::prelude::*;
-use record::{Hardware, Kept, Language, Record};
+use record::{Hardware, Kept, Language, Record, doubt::Residuals};
 use report::pages::{
     PAGES,
     atlas::{self, Atlas},
+    errors::{self, PAGES_WITH_ERRORS},
     fidelity::{
         self, ncu,
         rows::{self, CommandLine},
@@ -45,6 +46,9 @@ const MODELLED: &str = "modelled.jsonl";
 /// How our own kernels fared in the model, by which later runs judge them.
 const RESIDUALS: &str = "crates/record/residuals/own.jsonl";
 
+/// How kernels that it had never seen fared, which the program `fidelity` writes.
+const RESIDUALS_OF_OTHERS: &str = "crates/record/residuals/others.jsonl";
+
 /// The most memory that a simulation of these rows takes.
 const MOST_BYTES: u64 = 10 << 30;
 
@@ -66,6 +70,7 @@ pub(crate) fn run(check: bool) -> Result<ExitCode> {
     }
     update_atlas(&root, check)?;
     update_fidelity(&root, check)?;
+    update_errors(&root, check)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -117,6 +122,7 @@ pub(crate) fn fidelity(options: &FidelityOptions) -> Result<ExitCode> {
             model(&root)?;
         }
         update_fidelity(&root, options.check)?;
+        update_errors(&root, options.check)?;
         return Ok(ExitCode::SUCCESS);
     }
     let run: Option<Vec<String>> =
@@ -156,6 +162,24 @@ fn update_fidelity(root: &Path, check: bool) -> Result<()> {
     let residuals = residuals.iter().map(record::sorted_line).collect::<Result<String, _>>()?;
     settle(root, RESIDUALS, &read(root, RESIDUALS)?, &residuals, check)?;
     println!("the counters of {} rows equal Nsight Compute's", hardware.len());
+    Ok(())
+}
+
+/// Writes or checks how far modelled times are off, where pages say so.
+fn update_errors(root: &Path, check: bool) -> Result<()> {
+    let residuals = Residuals::read(&read(root, RESIDUALS)?, &read(root, RESIDUALS_OF_OTHERS)?)
+        .context("the residuals cannot be read")?;
+    for page in PAGES_WITH_ERRORS {
+        let old = read(root, page)?;
+        let new = errors::with_errors(&old, &residuals);
+        settle(
+            root,
+            page,
+            &old,
+            &new.with_context(|| format!("the errors in {page} cannot be written"))?,
+            check,
+        )?;
+    }
     Ok(())
 }
 

@@ -241,9 +241,9 @@ fn tables_say_modelled_and_fit_in_the_width() {
     }
     let Outcome { out, .. } = outcome(&mut coalesce(&arguments));
     assert!(out.starts_with(
-        "Tesla C870 (sim:c870, compute capability 1.0, 16 SMs, no L2)\nmodelled, not measured: times are off by 2.8% in \
-         the median on this repository's\n"
+        "Tesla C870 (sim:c870, compute capability 1.0, 16 SMs, no L2)\nmodelled, not measured: times are off by "
     ));
+    assert!(out.contains("% in the median on this repository's\n"), "{out}");
     assert!(out.contains("\npeak 77 GB/s, copy "), "{out}");
     assert_eq!(out.matches("GB/s, modelled\n").count(), 2, "{out}");
     assert!(out.contains("\nmodelled "), "{out}");

@@ -6,16 +6,12 @@ use super::{
     lesson::Section,
     number::{self, first_letter_down},
 };
+use crate::expected;
 use maud::{Markup, html};
 use record::{Backend, Bound, Bytes, Language, Measure, Record, doubt::Residuals};
 
 /// Bytes of a launch below which its rate is that of starting a kernel, not of memory.
 const LEAST_BYTES: u64 = 1 << 20;
-
-/// The expected error of modelled times.
-pub(super) const EXPECTED_ERROR: &str = "Times are modelled, not measured. Modelled times of this repository's kernels are off by 2.8% in \
-     the median (465 rows fitted the model); on 80 rows of kernels that the model had never seen the median error was 10.3%, and a tenth were \
-     off by more than 33% (both against an H200). Counters follow the rules of the card's compute capability and are counted, not modelled.";
 
 /// The card of a run, its ceilings and its bars.
 pub(super) fn run(report: &Report<'_>, run: &RunRecords, sections: &[Section<'_>], nth: usize) -> Markup {
@@ -28,7 +24,7 @@ pub(super) fn run(report: &Report<'_>, run: &RunRecords, sections: &[Section<'_>
                 span class={"badge " (run.backend().to_string())} { (run.backend().to_string()) }
             }
             p.setting { (setting(run)) }
-            @if modelled { p.caution { (EXPECTED_ERROR) } }
+            @if modelled { p.caution { (expected::of_run()) } }
             @if let Some((source, calibration)) = run.run.card_origin() {
                 p.note { "The card's figures are from " (source) "; its model: " (calibration) "." }
             }

@@ -6,7 +6,7 @@ use super::{
     source::Panes,
     whole,
 };
-use crate::explanation;
+use crate::{expected, explanation};
 use maud::{Markup, PreEscaped, html};
 use record::{Counted, Line, ProfiledLaunch, Times};
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ pub fn profile(profile: &Profile<'_>) -> String {
                         ", " (time(low)) " to " (time(high)) " if the errors of all kernels go one way"
                     }
                     "." }
-                p.note { (DOUBT) }
+                p.note { (expected::of_profile()) }
                 (bars(&kernels, total))
             }
             section #kernels aria-labelledby="kernels-title" {
@@ -76,11 +76,6 @@ pub fn profile(profile: &Profile<'_>) -> String {
     };
     whole(&profile.title, &body)
 }
-
-/// The expected error of the times.
-const DOUBT: &str = "Requests, sectors and wavefronts are counted exactly. Times are modelled, and the model has not seen these \
-                     kernels: on 80 such rows its median error was 10.3%, and a tenth were off by more than 33% (H200). The \
-                     interval behind a time holds eight in ten such kernels.";
 
 /// A modelled time with its interval: `4.01 ms (3.70 ms to 4.21 ms)`.
 fn doubted(milliseconds: f64, interval: Option<[f64; 2]>) -> String {

@@ -4,12 +4,9 @@ use super::{
     Shown,
     layout::{hanging, wrapped},
 };
+use crate::expected;
 use record::{Backend, Bytes, Run, Sensors};
 use std::fmt::Write;
-
-/// How far modelled times are from measured ones, where both are known.
-const EXPECTED_ERROR: &str = "modelled, not measured: times are off by 2.8% in the median on this repository's kernels, by 10.3% \
-                              on kernels that the model had not seen (both on an H200)";
 
 /// The head of a run, which holds for all its rows: the card, the driver, the peak, the copy ceiling, and of a simulated card how far to trust
 /// its times. Where all is [to be shown](Shown::verbose), also where the card's figures are from.
@@ -49,7 +46,7 @@ pub fn head(run: &Run, shown: Shown) -> String {
         }
         Backend::Modelled => {
             let ceilings = [Some(peak(shown.verbose)), copy(", modelled")].into_iter().flatten();
-            vec![card, EXPECTED_ERROR.to_string(), ceilings.collect::<Vec<_>>().join(", ")]
+            vec![card, expected::in_brief(), ceilings.collect::<Vec<_>>().join(", ")]
         }
     };
     match run.sensors.as_ref().filter(|_| shown.verbose) {
@@ -82,7 +79,7 @@ mod tests {
         Style,
         setting::tests::{modelled, row},
     };
-    use record::Precision;
+    use record::{Precision, doubt::Residuals};
 
     #[test]
     fn a_measured_run_has_four_lines() {
@@ -115,10 +112,15 @@ mod tests {
         let mut run = Run::of(&[modelled(row(0, Precision::F32, Some(0.2)))]).expect("a record");
         let fields = [("source", "data sheet; measured"), ("calibration", "none")];
         run.card = Some(fields.map(|(name, text)| (name.to_string(), text.into())).into_iter().collect());
-        let brief = "Tesla C870 (sim:c870, compute capability 1.0, 16 SMs, no L2)\n\
-                     modelled, not measured: times are off by 2.8% in the median on this repository's\n\
-                     kernels, by 10.3% on kernels that the model had not seen (both on an H200)\n\
-                     peak 4917 GB/s, copy 4200 GB/s (the driver's own, 256 MiB, modelled)\n";
+        let residuals = Residuals::built_in();
+        let errors = [residuals.own_errors(), residuals.unseen_errors()];
+        let [own, unseen] = errors.map(|errors| errors.expect("there are residuals").median_in_words());
+        let brief = format!(
+            "Tesla C870 (sim:c870, compute capability 1.0, 16 SMs, no L2)\n\
+             modelled, not measured: times are off by {own} in the median on this repository's\n\
+             kernels, by {unseen} on kernels that the model had not seen (both on an H200)\n\
+             peak 4917 GB/s, copy 4200 GB/s (the driver's own, 256 MiB, modelled)\n"
+        );
         assert_eq!(head(&run, Shown::default()), brief);
         let all = head(&run, Shown { verbose: true, style: Style::FILE, ..Shown::default() });
         assert!(all.contains("peak 4917 GB/s (the driver), copy "), "{all}");

@@ -1,0 +1,48 @@
+//! Says how far modelled times are off, by the [residuals](record::doubt) of the model: a median and what a tenth exceeds.
+
+use record::{Errors, doubt::Residuals};
+
+/// What is said of errors where there are none.
+const UNKNOWN: Errors = Errors { count: 0, median: f64::NAN, p90: f64::NAN };
+
+/// The errors of this repository's kernels, and of kernels that the model had never seen.
+fn errors() -> [Errors; 2] {
+    let residuals = Residuals::built_in();
+    [residuals.own_errors(), residuals.unseen_errors()].map(|errors| errors.unwrap_or(UNKNOWN))
+}
+
+/// In a sentence, for the head of a run.
+pub(crate) fn in_brief() -> String {
+    let [own, unseen] = errors().map(|errors| errors.median_in_words());
+    format!(
+        "modelled, not measured: times are off by {own} in the median on this repository's kernels, by {unseen} on kernels that the \
+         model had not seen (both on an H200)"
+    )
+}
+
+/// For a page about a run.
+pub(crate) fn of_run() -> String {
+    let [own, unseen] = errors();
+    format!(
+        "Times are modelled, not measured. Modelled times of this repository's kernels are off by {} in the median (465 rows fitted \
+         the model); on {} rows of kernels that the model had never seen the median error was {}, and a tenth were off by more than {} \
+         (both against an H200). Counters follow the rules of the card's compute capability and are counted, not modelled.",
+        own.median_in_words(),
+        unseen.count,
+        unseen.median_in_words(),
+        unseen.p90_in_words(),
+    )
+}
+
+/// For a page about kernels that are not of this repository.
+pub(crate) fn of_profile() -> String {
+    let [_, unseen] = errors();
+    format!(
+        "Requests, sectors and wavefronts are counted exactly. Times are modelled, and the model has not seen these kernels: on {} \
+         such rows its median error was {}, and a tenth were off by more than {} (H200). The interval behind a time holds eight in \
+         ten such kernels.",
+        unseen.count,
+        unseen.median_in_words(),
+        unseen.p90_in_words(),
+    )
+}
