@@ -73,7 +73,7 @@ pub mod model {
 
 /// What vectorised executors report in short.
 pub mod observe {
-    pub use crate::observe::steady::{Rows, SteadyAccess, Tallies, Tally};
+    pub use crate::observe::steady::{Note, Notes, Rows, SteadyAccess, Tallies, Tally};
 }
 
 /// Registers of a frame.

@@ -44,7 +44,6 @@ pub struct CounterObservation {
     shape: LaunchShape,
     rules: Rules,
     /// Workers' records, waiting for their next run.
-    #[expect(clippy::vec_box, reason = "runs move to workers and back; their boxes are cheap to move")]
     pool: Mutex<Vec<Box<Run>>>,
     merged: Mutex<Merged>,
     /// Managed memory, for workers that record trails.

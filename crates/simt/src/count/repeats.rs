@@ -141,7 +141,6 @@ impl CounterObserver {
 
     /// Adds the repetitions of a site's memo to the counters, and puts another in its place.
     pub(super) fn put_memo(&mut self, at: At, new: Memo) {
-        self.count_notes();
         let local_to_l2 = self.rules.local_to_l2();
         let run = &mut *self.run;
         let memo = run.memos.at(at.site.0);
