@@ -5,7 +5,7 @@ use crate::median;
 /// Median and 90th percentile of the magnitudes of errors, as parts of what was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Errors {
-    /// How many errors there are.
+    /// Number of errors.
     pub count: usize,
     /// Their median.
     pub median: f64,

@@ -2,13 +2,11 @@
 
 use record::{Errors, doubt::Residuals};
 
-/// What is said of errors where there are none.
-const UNKNOWN: Errors = Errors { count: 0, median: f64::NAN, p90: f64::NAN };
-
 /// The errors of this repository's kernels, and of kernels that the model had never seen.
 fn errors() -> [Errors; 2] {
     let residuals = Residuals::built_in();
-    [residuals.own_errors(), residuals.unseen_errors()].map(|errors| errors.unwrap_or(UNKNOWN))
+    [residuals.own_errors(), residuals.unseen_errors()]
+        .map(|errors| errors.expect("the crate `record` has residuals of both"))
 }
 
 /// In a sentence, for the head of a run.

@@ -46,7 +46,7 @@ const MODELLED: &str = "modelled.jsonl";
 /// How our own kernels fared in the model, by which later runs judge them.
 const RESIDUALS: &str = "crates/record/residuals/own.jsonl";
 
-/// How kernels that it had never seen fared, which the program `fidelity` writes.
+/// The ratios of simulated to measured times of kernels that the model had never seen. The program `fidelity` writes them.
 const RESIDUALS_OF_OTHERS: &str = "crates/record/residuals/others.jsonl";
 
 /// The most memory that a simulation of these rows takes.
@@ -172,13 +172,8 @@ fn update_errors(root: &Path, check: bool) -> Result<()> {
     for page in PAGES_WITH_ERRORS {
         let old = read(root, page)?;
         let new = errors::with_errors(&old, &residuals);
-        settle(
-            root,
-            page,
-            &old,
-            &new.with_context(|| format!("the errors in {page} cannot be written"))?,
-            check,
-        )?;
+        let new = new.with_context(|| format!("the errors in {page} cannot be written"))?;
+        settle(root, page, &old, &new, check)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! the median error was <!-- unseen median -->10.3%<!-- . -->, and
 //! ```
 
-use record::{Errors, doubt::Residuals};
+use record::doubt::Residuals;
 
 /// The pages with such figures.
 pub const PAGES_WITH_ERRORS: [&str; 10] = [
@@ -43,12 +43,10 @@ pub enum ErrorsError {
 /// # Errors
 /// There are no residuals, a figure does not end, or there is none.
 pub fn with_errors(page: &str, residuals: &Residuals) -> Result<String, ErrorsError> {
-    let none = ErrorsError::NoResiduals;
-    let (Some(own), Some(unseen)) = (residuals.own_errors(), residuals.unseen_errors()) else {
-        return Err(none);
-    };
+    let own = residuals.own_errors().ok_or(ErrorsError::NoResiduals)?;
+    let unseen = residuals.unseen_errors().ok_or(ErrorsError::NoResiduals)?;
     let figures = [
-        ("<!-- own median -->", Errors::median_in_words(&own)),
+        ("<!-- own median -->", own.median_in_words()),
         ("<!-- own tenth -->", own.p90_in_words()),
         ("<!-- unseen median -->", unseen.median_in_words()),
         ("<!-- unseen tenth -->", unseen.p90_in_words()),

@@ -1,7 +1,7 @@
 //! What the text of the page must have.
 
 use super::fixture::{HOSTILE, catalog, measured, report, simulated};
-use record::{Backend, Language, Record};
+use record::{Backend, Language, Record, doubt::Residuals};
 use report::html::{page, picture};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -190,9 +190,8 @@ fn intervals_stand_beside_modelled_figures() {
     );
     // The run's copy is judged as the model's copies on that card are.
     let copy = simulated()[0].copy.expect("the run has a copy").gb_per_s;
-    let [shortest, longest] = record::doubt::Residuals::built_in()
-        .interval("x", None, record::Bound::Dram, 1.0)
-        .expect("there are residuals");
+    let [shortest, longest] =
+        Residuals::built_in().interval("x", None, record::Bound::Dram, 1.0).expect("there are residuals");
     let [low, high] = [copy / longest, copy / shortest].map(|rate| format!("{rate:.0}"));
     let [low, high] = [low, high].map(|text| format!("{},{}", &text[..1], &text[1..]));
     assert!(section(&page, "run-1").contains(&format!("eight are measured at {low}–{high}")), "{low} {high}");
@@ -296,9 +295,11 @@ fn modelled_figures_say_that_they_are() {
     for figure in measured {
         assert!(!figure.contains("modelled") && !figure.contains("hatched"), "{figure}");
     }
+    let own = Residuals::built_in().own_errors().expect("there are residuals").median_in_words();
+    let expected = format!("off by {own} in the median (465 rows fitted the model)");
     let cards = [("run-0", Backend::Measured), ("run-1", Backend::Modelled)];
     for (id, backend) in cards {
-        let says = section(&page, id).contains("% in the median (465 rows fitted the model)");
+        let says = section(&page, id).contains(&expected);
         assert_eq!(says, backend == Backend::Modelled, "{id}");
     }
 }

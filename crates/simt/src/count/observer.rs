@@ -7,7 +7,7 @@
 //! | access | counted by |
 //! | --- | --- |
 //! | evenly spaced, in any memory | [`repeats`](super::repeats), by a memo of the site's last one |
-//! | the same in global memory, by compiled code | [`noted`](super::noted), when something else happens |
+//! | the same in global memory, by compiled code | [`noted`](super::noted), together, before any other access |
 //! | in rows of fewer than 32 lanes | [`rows`](super::rows), likewise |
 //! | any other, in global memory | [`lanes`](super::lanes), by its addresses |
 //! | any other, in shared, constant or local memory | [`on_chip`](super::on_chip) |
@@ -78,6 +78,15 @@ impl CounterObserver {
         self.end_block();
         self.block = block;
         self.run.begin_part(self.rules.cut.part_of(block));
+    }
+
+    /// Counts what comes before an access of this block.
+    #[inline(always)]
+    fn come_to(&mut self, block: u64) {
+        if block != self.block {
+            self.change_to(block);
+        }
+        self.count_notes();
     }
 
     #[cold]
@@ -158,10 +167,7 @@ impl Observer for CounterObserver {
         if access.active == 0 {
             return;
         }
-        if at.block != self.block {
-            self.change_to(at.block);
-        }
-        self.count_notes();
+        self.come_to(at.block);
         self.lanes_access(at, access);
     }
 
@@ -170,10 +176,7 @@ impl Observer for CounterObserver {
         if access.active == 0 {
             return;
         }
-        if at.block != self.block {
-            self.change_to(at.block);
-        }
-        self.count_notes();
+        self.come_to(at.block);
         if access.operation.is_atomic()
             && (access.space == Space::Global || self.run.contest(at.site).is_some())
         {
@@ -186,10 +189,7 @@ impl Observer for CounterObserver {
         if access.active == 0 {
             return;
         }
-        if at.block != self.block {
-            self.change_to(at.block);
-        }
-        self.count_notes();
+        self.come_to(at.block);
         if access.operation.is_atomic() && self.run.contest(at.site).is_some() {
             return self.lanes_access(at, &access.with(&rows.addresses(access.base, access.step)));
         }

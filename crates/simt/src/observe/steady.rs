@@ -113,7 +113,7 @@ impl Tally {
     pub const NO_ROWS: u64 = 1 << 63;
 }
 
-/// An access to global memory that repeats one that was reported, by which [`Tally`] a [note](Notes) tells that it does.
+/// A repetition of a reported access to global memory, as its site's [`Tally`] defines it.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Note {
@@ -128,7 +128,7 @@ pub struct Note {
 /// Most notes that are kept before they are counted.
 pub(crate) const MOST_NOTES: usize = 252;
 
-/// What an executor notes in place of reporting it, in the order of execution.
+/// Accesses that an executor notes instead of reporting them, in the order of execution.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Notes {
