@@ -37,7 +37,7 @@ pub(crate) struct Options {
     #[arg(long)]
     terms: bool,
     /// Names the rows of the unseen half too, here and in the page; without it only their number and errors are told, so that
-    /// the model is not changed for them. Whoever has looked cannot judge by this half any more
+    /// the model is not changed for them. Once looked at, this half is no judge any more
     #[arg(long)]
     reveal: bool,
     /// Writes the errors of each group into this page, between its markers
@@ -165,17 +165,19 @@ pub(crate) fn reasons(untimed: &[Pair], group: Group) -> BTreeMap<&str, usize> {
     reasons
 }
 
-/// Writes how the unseen half fared, a line of JSON for each row.
+/// Writes how the unseen half fared: a line of JSON for each row, without its name and sorted by its content.
 fn write_residuals(file: &Path, pairs: &[Pair], card: &Card) -> Result<()> {
-    let unseen = of_group(pairs, Group::Unseen).into_iter();
     let line = |pair: &Pair| {
         let time = pair.simulated.counted.as_ref().map(|counted| counted.launch.time(card));
         record::sorted_line(&Residual {
-            kernel: pair.measured.label(),
+            kernel: None,
             bound: time.map(|time| row::parts(&time).bound()),
             ratio: (pair.ratio * 1e4).round() / 1e4,
         })
     };
-    let lines = unseen.map(line).collect::<Result<String, _>>()?;
+    let mut lines =
+        of_group(pairs, Group::Unseen).into_iter().map(line).collect::<Result<Vec<String>, _>>()?;
+    lines.sort_unstable();
+    let lines = lines.concat();
     fs::write(file, lines).with_context(|| format!("cannot write {}", file.display()))
 }

@@ -2,7 +2,7 @@
 //!
 //! A *residual* is a simulated over a measured time, of one kernel on one card. `residuals/own.jsonl` has those of this
 //! repository's kernels on an H200, which `coalesce pages fidelity` writes, and `residuals/others.jsonl` those of kernels
-//! that the model had never seen: the unseen half of the program `fidelity`, which writes them. A kernel of `own.jsonl` on
+//! that the model had never seen, unnamed: the unseen half of the program `fidelity`, which writes them. A kernel of `own.jsonl` on
 //! that card is judged by its own residuals, if there are enough of them, or by those of all such kernels; every other
 //! kernel by the unseen ones whose time has the same [bound](Bound), or by all unseen ones.
 //!
@@ -27,8 +27,10 @@ const LEAST: usize = 9;
 /// The error of one kernel's modelled time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Residual {
-    /// The kernel, and the parameters that distinguish it from others.
-    pub kernel: String,
+    /// The kernel, and the parameters that distinguish it from others. Unseen kernels are not named, so that nobody who
+    /// changes the model learns where it fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// What bounds its modelled time, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
@@ -74,7 +76,7 @@ impl Residuals {
 
     /// Whether this kernel was measured on this card, so that even what the model does not know of it is in its residuals.
     pub fn know(&self, card: &str, kernel: &str) -> bool {
-        card == OWN_CARD && self.own.iter().any(|residual| residual.kernel == kernel)
+        card == OWN_CARD && self.own.iter().any(|residual| residual.kernel.as_deref() == Some(kernel))
     }
 
     /// The interval of a kernel's time on a simulated card, in the unit of the modelled `time`; `None` without residuals.
@@ -83,7 +85,7 @@ impl Residuals {
         let ratios = |residuals: &[Residual], like: &dyn Fn(&Residual) -> bool| -> Vec<f64> {
             residuals.iter().filter(|residual| like(residual)).map(|residual| residual.ratio).collect()
         };
-        let same = |residual: &Residual| Some(residual.kernel.as_str()) == kernel;
+        let same = |residual: &Residual| residual.kernel.as_deref() == kernel;
         let kinds = if card == OWN_CARD && (kernel.is_none() || self.own.iter().any(same)) {
             [ratios(&self.own, &same), ratios(&self.own, &|_| true)]
         } else {
@@ -118,7 +120,7 @@ mod tests {
     use super::*;
 
     fn residuals(bound: Option<Bound>, ratios: &[f64]) -> Vec<Residual> {
-        let residual = |&ratio: &f64| Residual { kernel: "k".to_string(), bound, ratio };
+        let residual = |&ratio: &f64| Residual { kernel: Some("k".to_string()), bound, ratio };
         ratios.iter().map(residual).collect()
     }
 
@@ -161,7 +163,7 @@ mod tests {
         let mut others = residuals(Some(Bound::Latency), &NINE);
         others.extend(residuals(Some(Bound::Dram), &[0.9; 9]));
         let mut own = residuals(None, &[1.0; 9]);
-        own.push(Residual { kernel: "rare".to_string(), bound: None, ratio: 1.0 });
+        own.push(Residual { kernel: Some("rare".to_string()), bound: None, ratio: 1.0 });
         let residuals = Residuals { own, others };
         let of = |card: &str, kernel: &str, bound| residuals.interval(card, Some(kernel), bound, 9.0);
         near(of("h200", "k", Bound::Latency), [9.0, 9.0]);

@@ -37,9 +37,12 @@ pub struct ProfiledLaunch {
 /// The modelled time of a launch.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Modelled {
-    /// The whole, in nanoseconds.
+    /// The whole, in nanoseconds; `None` where the model does not know the launch well enough.
     #[serde(rename = "gpu__time_duration.sum")]
-    pub nanoseconds: f64,
+    pub nanoseconds: Option<f64>,
+    /// Why there is no time.
+    #[serde(default)]
+    pub unknown: Option<String>,
     seconds: Seconds,
 }
 
@@ -75,12 +78,12 @@ impl Modelled {
 }
 
 impl ProfiledLaunch {
-    /// The modelled time with its interval. Its kernel counts as one that the model has never seen, since a name in another program
-    /// does not identify one of this repository's.
-    pub fn times(&self) -> Times {
-        let (milliseconds, bound) = (self.modelled.nanoseconds * 1e-6, self.modelled.parts().bound());
+    /// The modelled time with its interval, if there is one. Its kernel counts as one that the model has never seen, since a name in
+    /// another program does not identify one of this repository's.
+    pub fn times(&self) -> Option<Times> {
+        let (milliseconds, bound) = (self.modelled.nanoseconds? * 1e-6, self.modelled.parts().bound());
         let interval = Residuals::built_in().interval(&self.card, Some(""), bound, milliseconds);
-        Times::modelled(milliseconds, interval)
+        Some(Times::modelled(milliseconds, interval))
     }
 
     /// The card as records describe devices; 0 where a launch says nothing of a property.

@@ -9,22 +9,36 @@ fn errors() -> [Errors; 2] {
         .map(|errors| errors.expect("the crate `record` has residuals of both"))
 }
 
-/// In a sentence, for the head of a run.
-pub(crate) fn in_brief() -> String {
+/// The simulated cards whose times were compared with the hardware's.
+const JUDGED: [&str; 2] = ["sim:h200", "sim:h100"];
+
+/// What to add for other cards.
+fn beyond(selector: &str) -> &'static str {
+    if JUDGED.contains(&selector) {
+        ""
+    } else {
+        "; this card's times were compared with none, so expect more"
+    }
+}
+
+/// In a sentence, for the head of a run on this simulated device.
+pub(crate) fn in_brief(selector: &str) -> String {
     let [own, unseen] = errors().map(|errors| errors.median_in_words());
+    let beyond = beyond(selector);
     format!(
         "modelled, not measured: times are off by {own} in the median on this repository's kernels, by {unseen} on kernels that the \
-         model had not seen (both on an H200)"
+         model had not seen (both on an H200{beyond})"
     )
 }
 
-/// For a page about a run.
-pub(crate) fn of_run() -> String {
+/// For a page about a run on this simulated device.
+pub(crate) fn of_run(selector: &str) -> String {
     let [own, unseen] = errors();
+    let beyond = beyond(selector);
     format!(
         "Times are modelled, not measured. Modelled times of this repository's kernels are off by {} in the median (465 rows fitted \
          the model); on {} rows of kernels that the model had never seen the median error was {}, and a tenth were off by more than {} \
-         (both against an H200). Counters follow the rules of the card's compute capability and are counted, not modelled.",
+         (both against an H200{beyond}). Counters follow the rules of the card's compute capability and are counted, not modelled.",
         own.median_in_words(),
         unseen.count,
         unseen.median_in_words(),

@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::{Map, Value, json};
 use simt::cards::Card;
 use simt::count::{Counts, LaunchCounters, Metric, Modelled, SourcePlace};
+use simt::model::Unknown;
 
 use super::records::LaunchRecord;
 
@@ -35,6 +36,8 @@ struct Written {
 struct Row {
     launches: u64,
     seconds: f64,
+    /// Why a launch among them has no modelled time, if one has none.
+    unknown: Option<Unknown>,
     counts: Counts,
     dram_bytes: u64,
 }
@@ -54,7 +57,8 @@ impl Profile {
     pub(super) fn add(&self, launch: &LaunchRecord, card: &Card) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         written.launches += 1;
-        let line = format!("{}\n", record(written.launches, launch, card));
+        let unknown = Unknown::of(&launch.counters, launch.sites(), &launch.time, card);
+        let line = format!("{}\n", record(written.launches, launch, unknown, card));
         if let Err(cause) = written.file.write_all(line.as_bytes())
             && !std::mem::replace(&mut written.failed, true)
         {
@@ -64,6 +68,7 @@ impl Profile {
         let row = written.rows.entry((launch.kernel.clone(), card.key.clone())).or_default();
         row.launches += 1;
         row.seconds += launch.seconds;
+        row.unknown = row.unknown.or(unknown);
         row.counts += launch.counters.total;
         row.dram_bytes += launch.counters.dram_bytes(card.dram_granule_bytes);
     }
@@ -84,8 +89,9 @@ fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 2f64.powi(53) { json!(value as i64) } else { json!(value) }
 }
 
-fn record(number: u64, launch: &LaunchRecord, card: &Card) -> Value {
+fn record(number: u64, launch: &LaunchRecord, unknown: Option<Unknown>, card: &Card) -> Value {
     let time = &launch.time;
+    let nanoseconds = unknown.is_none().then_some(launch.seconds * 1e9);
     json!({
         "launch": number,
         "module": launch.loaded.number,
@@ -104,7 +110,8 @@ fn record(number: u64, launch: &LaunchRecord, card: &Card) -> Value {
         "warps_per_multiprocessor": launch.occupancy.warps,
         "metrics": named(launch.counters.metrics()),
         "modelled": {
-            "gpu__time_duration.sum": launch.seconds * 1e9,
+            "gpu__time_duration.sum": nanoseconds,
+            "unknown": unknown.map(|unknown| unknown.to_string()),
             "seconds": {
                 "launch": time.launch,
                 "dram": time.dram,
@@ -162,7 +169,8 @@ impl fmt::Display for Table {
         if self.rows.is_empty() {
             return Ok(());
         }
-        let seconds: f64 = self.rows.values().map(|row| row.seconds).sum();
+        let timed = |row: &&Row| row.unknown.is_none();
+        let seconds: f64 = self.rows.values().filter(timed).map(|row| row.seconds).sum();
         let names = self.rows.keys().map(|(kernel, _)| kernel.chars().count().min(WIDEST));
         let width = names.max().unwrap_or(0).max("kernel".len());
         writeln!(
@@ -180,31 +188,44 @@ impl fmt::Display for Table {
             "DRAM MB"
         )?;
         let mut rows: Vec<_> = self.rows.iter().collect();
-        rows.sort_by(|(_, one), (_, other)| other.seconds.total_cmp(&one.seconds));
-        for ((kernel, card), row) in rows {
-            let shown: String = if kernel.chars().count() > WIDEST {
-                kernel.chars().take(WIDEST - 3).chain("...".chars()).collect()
-            } else {
-                kernel.clone()
-            };
+        // Those without a time come last.
+        let order = |row: &Row| if row.unknown.is_none() { row.seconds } else { -1.0 };
+        rows.sort_by(|(_, one), (_, other)| order(other).total_cmp(&order(one)));
+        for &((kernel, card), row) in &rows {
+            let shown = shortened(kernel);
+            let time = |text: String| if row.unknown.is_some() { "-".to_owned() } else { text };
             let ratio = |requests: u64, ratio: f64| {
                 if requests == 0 { "-".to_owned() } else { format!("{ratio:.2}") }
             };
             let Counts { loads, stores, .. } = row.counts;
             writeln!(
                 formatter,
-                "{shown:<width$}  {card:<8}  {:>8}  {:>12.2}  {:>5.1}%  {:>12.2}  {:>10}  {:>10}  {:>12}  {:>12.2}",
+                "{shown:<width$}  {card:<8}  {:>8}  {:>12}  {:>6}  {:>12}  {:>10}  {:>10}  {:>12}  {:>12.2}",
                 row.launches,
-                row.seconds * 1e6,
-                100.0 * row.seconds / seconds,
-                row.seconds * 1e6 / row.launches as f64,
+                time(format!("{:.2}", row.seconds * 1e6)),
+                time(format!("{:.1}%", 100.0 * row.seconds / seconds)),
+                time(format!("{:.2}", row.seconds * 1e6 / row.launches as f64)),
                 ratio(loads.requests, loads.sectors_per_request()),
                 ratio(stores.requests, stores.sectors_per_request()),
                 row.counts.excess_wavefronts(),
                 row.dram_bytes as f64 / 1e6,
             )?;
         }
+        for ((kernel, _), Row { unknown, .. }) in rows {
+            if let Some(unknown) = unknown {
+                writeln!(formatter, "{}: {unknown}", shortened(kernel))?;
+            }
+        }
         Ok(())
+    }
+}
+
+/// A kernel's name as the table shows it.
+fn shortened(kernel: &str) -> String {
+    if kernel.chars().count() > WIDEST {
+        kernel.chars().take(WIDEST - 3).chain("...".chars()).collect()
+    } else {
+        kernel.to_owned()
     }
 }
 

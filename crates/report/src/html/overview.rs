@@ -24,7 +24,7 @@ pub(super) fn run(report: &Report<'_>, run: &RunRecords, sections: &[Section<'_>
                 span class={"badge " (run.backend().to_string())} { (run.backend().to_string()) }
             }
             p.setting { (setting(run)) }
-            @if modelled { p.caution { (expected::of_run()) } }
+            @if modelled { p.caution { (expected::of_run(&run.run.device.selector())) } }
             @if let Some((source, calibration)) = run.run.card_origin() {
                 p.note { "The card's figures are from " (source) "; its model: " (calibration) "." }
             }

@@ -25,16 +25,18 @@ pub struct Profile<'a> {
 struct Kernel<'a> {
     name: &'a str,
     launches: Vec<&'a ProfiledLaunch>,
-    /// The sum of the launches' times.
+    /// The sum of the launches' times; 0 where they have none.
     milliseconds: f64,
+    /// Why a launch has no modelled time; then the kernel has none.
+    unknown: Option<&'a str>,
     /// The interval of the sum: the errors of one kernel's launches go one way.
     interval: Option<[f64; 2]>,
 }
 
 impl Kernel<'_> {
-    /// The launch that took longest.
+    /// The launch that took longest, or the first of those without a time.
     fn longest(&self) -> &ProfiledLaunch {
-        let time = |launch: &ProfiledLaunch| launch.modelled.nanoseconds;
+        let time = |launch: &ProfiledLaunch| launch.modelled.nanoseconds.unwrap_or(0.0);
         let longer = |one, other| if time(other) > time(one) { other } else { one };
         self.launches.iter().copied().reduce(longer).unwrap_or(self.launches[0])
     }
@@ -48,7 +50,9 @@ impl Kernel<'_> {
 pub fn profile(profile: &Profile<'_>) -> String {
     let kernels = kernels(profile.launches);
     let total: f64 = kernels.iter().map(|kernel| kernel.milliseconds).sum();
-    let interval = sum(kernels.iter().map(|kernel| kernel.interval));
+    let interval = sum(timed(&kernels).map(|kernel| kernel.interval));
+    let untimed: Vec<(&str, &str)> =
+        kernels.iter().filter_map(|kernel| Some((kernel.name, kernel.unknown?))).collect();
     let body = html! {
         a.skip href="#main" { "Skip to the kernels" }
         (figure::definitions())
@@ -64,6 +68,7 @@ pub fn profile(profile: &Profile<'_>) -> String {
                     "." }
                 p.note { (expected::of_profile()) }
                 (bars(&kernels, total))
+                @for (name, why) in untimed { p.caution { code { (name) } ": " (why) "." } }
             }
             section #kernels aria-labelledby="kernels-title" {
                 h2 #kernels-title { "Kernels, line by line" }
@@ -97,18 +102,25 @@ fn kernels(launches: &[ProfiledLaunch]) -> Vec<Kernel<'_>> {
             name: &launch.kernel,
             launches: Vec::new(),
             milliseconds: 0.0,
+            unknown: None,
             interval: None,
         });
         kernel.launches.push(launch);
+        kernel.unknown = kernel.unknown.or(launch.modelled.unknown.as_deref());
     }
     let mut kernels: Vec<Kernel<'_>> = kernels.into_values().collect();
-    for kernel in &mut kernels {
-        let times: Vec<Times> = kernel.launches.iter().map(|launch| launch.times()).collect();
+    for kernel in kernels.iter_mut().filter(|kernel| kernel.unknown.is_none()) {
+        let times: Vec<Times> = kernel.launches.iter().filter_map(|launch| launch.times()).collect();
         kernel.milliseconds = times.iter().map(|times| times.median).sum();
         kernel.interval = sum(times.iter().map(|times| times.interval));
     }
     kernels.sort_by(|one, other| other.milliseconds.total_cmp(&one.milliseconds));
     kernels
+}
+
+/// The kernels that have a modelled time.
+fn timed<'k>(kernels: &'k [Kernel<'k>]) -> impl Iterator<Item = &'k Kernel<'k>> {
+    kernels.iter().filter(|kernel| kernel.unknown.is_none())
 }
 
 /// The kernels' shares of the time.
@@ -119,7 +131,7 @@ fn bars(kernels: &[Kernel<'_>], total: f64) -> Markup {
     html! {
         table.bars.modelled role="table" {
             caption { "Modelled time of each kernel, all its launches together" }
-            tbody role="rowgroup" { @for kernel in kernels {
+            tbody role="rowgroup" { @for kernel in timed(kernels) {
                 tr role="row" {
                     th scope="row" role="rowheader" { a href={"#" (kernel.id())} { (kernel.name) } }
                     td.track role="cell" {
@@ -148,16 +160,26 @@ fn section(profile: &Profile<'_>, number: usize, kernel: &Kernel<'_>, total: f64
         kernel.milliseconds / launches,
         kernel.interval.map(|bounds| bounds.map(|bound| bound / launches)),
     );
-    let times = launch.times();
+    let says = match kernel.unknown {
+        Some(_) => "no modelled time".to_owned(),
+        None => format!("{each} each, {} of the time", percent(kernel.milliseconds / total)),
+    };
+    let times = launch.times().filter(|_| kernel.unknown.is_none());
+    let took = match (&times, kernel.unknown) {
+        (Some(times), _) => format!("modelled time {}", doubted(times.median, times.interval)),
+        (None, why) => why.unwrap_or("no modelled time").to_owned(),
+    };
     let files = files(&counted);
     html! {
         details.kernel id=(kernel.id()) open[number == 0] {
             summary { h3 { code { (kernel.name) } } span.says {
-                (plural(kernel.launches.len(), "launch", "launches")) ", " (each) " each, " (percent(kernel.milliseconds / total)) " of the time" } }
+                (plural(kernel.launches.len(), "launch", "launches")) ", " (says) } }
             p.note { "Launch " (launch.launch) " on " (device.plain_name()) ": grid " (extent(launch.grid)) ", block " (extent(launch.block))
-                ", modelled time " (doubted(times.median, times.interval)) "." }
-            p { (first_letter_up(&explanation::of_counters(&counted, &device, Some(&times)))) "." }
-            (limits::render(&device, &counted, Some(&times)))
+                ", " (took) "." }
+            @if times.is_some() {
+                p { (first_letter_up(&explanation::of_counters(&counted, &device, times.as_ref()))) "." }
+                (limits::render(&device, &counted, times.as_ref()))
+            }
             @if counted.lines.is_empty() {
                 p.note { "The PTX has no line information: compile with line tables (nvcc -lineinfo, or debug = \"line-tables-only\") to \
                     see counters beside the source." }
@@ -266,6 +288,18 @@ mod tests {
         assert!(
             (value("data-low") / low - 1.0).abs() < 1e-9 && (value("data-high") / high - 1.0).abs() < 1e-9
         );
+    }
+
+    #[test]
+    fn a_kernel_that_the_model_does_not_know_has_no_time() {
+        let mut unknown = launch("swaps", 5.0, [4.9, 0.0]);
+        unknown.modelled.nanoseconds = None;
+        unknown.modelled.unknown = Some("no modelled time: threads contest".to_string());
+        let page = page(&[launch("k", 2.0, [1.9, 0.1]), unknown]);
+        assert!(page.contains("<code>swaps</code>: no modelled time: threads contest."), "{page}");
+        assert!(page.contains(&format!("2 kernels took {} of modelled time", time(2.0))), "{page}");
+        assert!(page.contains("1 launch, no modelled time"), "{page}");
+        assert!(page.contains("100.0% of the time") && !page.contains("data-kernel=\"swaps\""), "{page}");
     }
 
     #[test]

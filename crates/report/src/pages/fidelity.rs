@@ -101,7 +101,7 @@ pub fn residuals(measured: &[Kept], modelled: &[Kept]) -> Result<Vec<Residual>, 
     let residual = |row: &Kept| {
         let ratio = 1.0 / rate_ratio(row, modelled)?;
         let ratio = (ratio * 1e4).round() / 1e4;
-        Ok(Residual { kernel: row.kernel.clone(), bound: None, ratio })
+        Ok(Residual { kernel: Some(row.kernel.clone()), bound: None, ratio })
     };
     measured.iter().map(residual).collect()
 }

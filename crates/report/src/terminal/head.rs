@@ -46,7 +46,7 @@ pub fn head(run: &Run, shown: Shown) -> String {
         }
         Backend::Modelled => {
             let ceilings = [Some(peak(shown.verbose)), copy(", modelled")].into_iter().flatten();
-            vec![card, expected::in_brief(), ceilings.collect::<Vec<_>>().join(", ")]
+            vec![card, expected::in_brief(&device.selector()), ceilings.collect::<Vec<_>>().join(", ")]
         }
     };
     match run.sensors.as_ref().filter(|_| shown.verbose) {

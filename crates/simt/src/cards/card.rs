@@ -163,7 +163,8 @@ card! {
     /// Latency in clocks of a load that hits in L1.
     l1_clocks: f64,
     /// Clocks of a load whose address is the result of the load before it: from shared or constant memory, with a hit in L1, with
-    /// one in L2, from device memory. All 0 where they are not known; then the other latencies stand for them.
+    /// one in L2, from device memory. All 0 where they are not known; then the other latencies stand for them. A file that extends a
+    /// card and states another latency of L2 or of device memory, but not these, changes them to it.
     chain_clocks: [f64; 4],
     /// Calibration: the share of the [clocks of dependent instructions](crate::exec::SiteInfo::dependency_clocks) by which they
     /// delay their warp; 0 where other constants include them.

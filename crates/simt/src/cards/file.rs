@@ -110,6 +110,14 @@ pub(super) fn read(
     put(&stated.source, &mut card.source);
     put(&stated.calibration, &mut card.calibration);
     stated.change(&mut card);
+    // The chain of a card that is extended has that card's clocks.
+    if stated.extends.is_some() && stated.chain_clocks.is_none() && card.chain_clocks != [0.0; 4] {
+        let clocks = |ns: &Spanned<f64>| ns.get_ref() * 1e-3 * card.clock_mhz;
+        let [on_chip, l1, l2, dram] = card.chain_clocks;
+        let l2 = stated.l2_latency_ns.as_ref().map_or(l2, clocks);
+        let dram = stated.dram_latency_ns.as_ref().map_or(dram, clocks);
+        card.chain_clocks = [on_chip, l1, l2, dram];
+    }
     card.check().map_err(|cause| {
         // Built-in cards are possible, so at least one of the fields is stated here.
         let position = cause.fields.iter().find_map(|field| stated.position(field)).unwrap_or(0);

@@ -7,6 +7,10 @@ use super::known::file_of;
 /// Columns of a comment.
 const WIDTH: usize = 120;
 
+/// What is added to the source of a chain's clocks where a card states latencies of its own.
+const BY_LATENCIES: &str =
+    "Here those of L2 and of device memory follow from the latencies that this card states.";
+
 /// Writes the card as a card file, with the sources of its figures as comments if it is built in.
 pub fn with_sources(card: &Card) -> String {
     let mut text = String::new();
@@ -38,7 +42,10 @@ pub fn source_of(key: &str, field: &str) -> Option<String> {
     let base = text.lines().find_map(|line| line.strip_prefix("extends = "))?.trim_matches('"');
     let source = source_of(base, field)?;
     let taken_over = source.starts_with("from ");
-    Some(if taken_over { source } else { format!("from {base}: {source}") })
+    let source = if taken_over { source } else { format!("from {base}: {source}") };
+    let states = |latency| comment_above(text, latency).is_some();
+    let of_latencies = field == "chain_clocks" && (states("l2_latency_ns") || states("dram_latency_ns"));
+    Some(if of_latencies { format!("{source} {BY_LATENCIES}") } else { source })
 }
 
 /// Returns the comment of the paragraph in which a file states a figure; `None` if it does not, and an empty text for

@@ -151,6 +151,24 @@ fn a_card_file_changes_what_it_says() {
 }
 
 #[test]
+fn a_chain_follows_the_latencies_that_a_card_states() {
+    let h200 = find("h200").unwrap();
+    assert_eq!(h200.chain_clocks, [23.0, 32.0, 275.0, 655.0]);
+    let nearer = from_toml("extends = \"h200\"\nclock_mhz = 1000\nl2_latency_ns = 100").unwrap();
+    assert_eq!(nearer.chain_clocks, [23.0, 32.0, 100.0, 655.0]);
+    let stated =
+        from_toml("extends = \"h200\"\nl2_latency_ns = 100\nchain_clocks = [1.0, 2.0, 3.0, 4.0]").unwrap();
+    assert_eq!(stated.chain_clocks, [1.0, 2.0, 3.0, 4.0]);
+    let unknown = from_toml("extends = \"c1060\"\ndram_latency_ns = 100").unwrap();
+    assert_eq!(unknown.chain_clocks, [0.0; 4]);
+    // 118 and 254 ns at 1590 MHz.
+    assert_eq!(find("t4").unwrap().chain_clocks, [23.0, 32.0, 187.62, 403.86]);
+    let source = source_of("t4", "chain_clocks").unwrap();
+    assert!(source.starts_with("from h200: Records of `latency`"), "{source}");
+    assert!(source.ends_with("follow from the latencies that this card states."), "{source}");
+}
+
+#[test]
 fn every_card_survives_being_printed() {
     for card in all() {
         assert_eq!(from_toml(&card.to_toml()).unwrap(), card);
