@@ -66,7 +66,7 @@ pub use counters::{Counts, LaunchCounters, LinkCounts, Metric};
 pub use l2::L2State;
 pub use launch::{Modelled, SourcePlace};
 pub use observation::{CounterObservation, Finished, launch};
-pub use shape::{LaunchShape, Placement, Range, Waiting};
+pub use shape::{LaunchShape, Placement, Range, Wait, Waiting};
 pub(crate) use slots::{SHARED_CLOCKS, Slots};
 pub use trails::{Touch, Trail, numbered};
 pub use windows::{ManagedWindow, PageTouch};

@@ -6,6 +6,9 @@
 
 pub mod algebra;
 pub mod atomics;
+pub mod databases;
+pub mod decoding;
+pub mod dynamics;
 pub mod encodings;
 pub mod factorings;
 pub mod fields;
@@ -27,9 +30,12 @@ pub mod quantised;
 pub mod rendering;
 pub mod scans;
 pub mod sequences;
+pub mod signals;
+pub mod solvers;
 pub mod sorting;
 pub mod sparse;
 pub mod structures;
+pub mod training;
 
 use cuda_std::warp::{warp_shuffle_down, warp_shuffle_xor};
 use cuda_std::{shared_array, thread};

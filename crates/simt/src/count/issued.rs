@@ -2,7 +2,7 @@
 
 use super::by_site::BySite;
 use super::launch::parts;
-use super::shape::{LaunchShape, Waiting};
+use super::shape::{LaunchShape, Wait, Waiting};
 use super::slots::Slots;
 use crate::exec::Chained;
 use counters::Counts;
@@ -70,9 +70,13 @@ impl Issued<'_> {
     /// these are more. Of asynchronous copies as many are under way as the block's shared memory holds: a ring of four stages
     /// waits a quarter of their time for each.
     pub(super) fn waits(&self, loads_in_flight: f64) -> f64 {
-        let sum = |sites: &[(u32, u32)]| -> f64 {
-            sites.iter().map(|&(site, turns)| self.instructions(site) as f64 / f64::from(turns)).sum()
+        let waits = |wait: &Wait| {
+            let executed = self.instructions(wait.site);
+            let earlier: u64 = wait.earlier.iter().map(|load| self.instructions(*load)).sum();
+            let times = if wait.earlier.is_empty() { executed } else { executed.min(earlier) };
+            times as f64 / f64::from(wait.turns)
         };
+        let sum = |sites: &[Wait]| -> f64 { sites.iter().map(waits).sum() };
         let of_block = |block: &Waiting| {
             let weight = |&(site, weight): &(u32, f32)| self.instructions(site) as f64 * f64::from(weight);
             let batches = block.loads.iter().map(weight).sum::<f64>() / loads_in_flight;

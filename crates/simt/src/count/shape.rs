@@ -58,10 +58,28 @@ fn adds_floats(op: &Op) -> bool {
 #[derive(Clone, Debug, Default)]
 #[doc(hidden)]
 pub struct Waiting {
-    /// Sites before which a warp waits for outstanding loads, each with the loop iterations that it waits for together.
-    pub waits: Vec<(u32, u32)>,
+    /// Sites before which a warp waits for outstanding loads.
+    pub waits: Vec<Wait>,
     /// Loads from global memory, each with its [weight](SiteInfo::load_weight).
     pub loads: Vec<(u32, f32)>,
+}
+
+/// A site before which a warp waits for outstanding loads.
+#[derive(Clone, Debug)]
+#[doc(hidden)]
+pub struct Wait {
+    /// Its number.
+    pub site: u32,
+    /// Loop iterations that it waits for together.
+    pub turns: u32,
+    /// [Loads before its loop](SiteInfo::awaits_earlier), if it waits for these alone.
+    pub earlier: Vec<u32>,
+}
+
+impl Wait {
+    fn of((site, info): (u32, &SiteInfo)) -> Self {
+        Self { site, turns: info.turns_together, earlier: info.awaits_earlier.clone() }
+    }
 }
 
 fn awaits_copies(site: &SiteInfo) -> bool {
@@ -73,7 +91,7 @@ fn waiting(sites: &[SiteInfo]) -> Vec<Waiting> {
     let mut blocks: BTreeMap<u32, Waiting> = BTreeMap::new();
     for (number, site) in (0..).zip(sites) {
         if site.waits_before && !awaits_copies(site) {
-            blocks.entry(site.block).or_default().waits.push((number, site.turns_together));
+            blocks.entry(site.block).or_default().waits.push(Wait::of((number, site)));
         }
         if site.load_weight > 0.0 {
             blocks.entry(site.block).or_default().loads.push((number, site.load_weight));
@@ -101,7 +119,7 @@ pub struct LaunchShape {
     pub waiting: Vec<Waiting>,
     /// Such sites that wait for asynchronous copies, which are not among these.
     #[doc(hidden)]
-    pub copy_waits: Vec<(u32, u32)>,
+    pub copy_waits: Vec<Wait>,
     /// Sites that start asynchronous copies.
     #[doc(hidden)]
     pub copies: Vec<u32>,
@@ -147,7 +165,7 @@ impl LaunchShape {
             (0..).zip(sites).filter(move |(_, site)| wanted(site)).map(|(number, _)| number).collect()
         };
         let copy_waits = (0..).zip(sites).filter(|(_, site)| site.waits_before && awaits_copies(site));
-        let copy_waits = copy_waits.map(|(number, site)| (number, site.turns_together)).collect();
+        let copy_waits = copy_waits.map(Wait::of).collect();
         Self {
             grid,
             block,

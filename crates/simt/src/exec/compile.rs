@@ -42,7 +42,7 @@ use super::step::{Action, Branch, Rare, Step};
 use super::uniform;
 use super::unrolled;
 use super::uses::{Use, Uses};
-use super::waits;
+use super::waits::{self, WaitSite};
 use crate::alu;
 use crate::count::Slots;
 use crate::decode::{Columns, DecodeError, Level};
@@ -144,9 +144,11 @@ impl<'a> Compiler<'a> {
         }
         let unrolled = unrolled::find(body, &cfg, &slots);
         let waits = waits::find(body, &cfg, &self.uses, (&slots, &unrolled), first);
-        for (site, turns) in &waits.sites {
-            self.sites[*site as usize].waits_before = true;
-            self.sites[*site as usize].turns_together = *turns;
+        for WaitSite { site, turns, earlier } in waits.sites {
+            let info = &mut self.sites[site as usize];
+            info.waits_before = true;
+            info.turns_together = turns;
+            info.awaits_earlier = earlier;
         }
         for block in &cfg.blocks {
             for at in block.instructions.clone() {

@@ -26,6 +26,9 @@ pub struct SiteInfo {
     /// result of a load from global memory.
     #[doc(hidden)]
     pub waits_before: bool,
+    /// Where it waits for loads before its loop alone, these, one of each basic block: it waits no more often than they are executed.
+    #[doc(hidden)]
+    pub awaits_earlier: Vec<u32>,
     /// Loop iterations whose loads it waits for together, because ptxas unrolls the loop; 1 elsewhere.
     #[doc(hidden)]
     pub turns_together: u32,
@@ -128,6 +131,7 @@ impl SiteInfo {
             line,
             source: Vec::new(),
             waits_before: false,
+            awaits_earlier: Vec::new(),
             turns_together: 1,
             once_a_turn: None,
             block: 0,

@@ -12,6 +12,17 @@
 //! add e, d, b           waits: round trip 2; b has arrived
 //! ```
 //!
+//! An instruction of a loop that reads what was loaded before the loop waits in the first iteration alone, so that its waits are no
+//! more than the executions of those loads:
+//!
+//! ```text
+//! ld.global a, [p]
+//! loop:
+//!   ld.shared b, [s]
+//!   fma c, a, b, c        waits for a once, however often it is executed
+//!   ...
+//! ```
+//!
 //! ptxas moves loads up within a basic block, as far as their addresses allow, and stores, barriers and divisions between, which
 //! branch to their rare cases. So the order is not that of the text: [`scheduled`] puts first what depends on no load of the block, then what depends on one, and so on.
 
@@ -23,16 +34,27 @@ use crate::ptx::cfg::{Block, Cfg};
 use crate::ptx::op::words::AddressSpace;
 use crate::ptx::op::{Awaits, Op};
 use crate::ptx::{Body, Instruction};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::RangeInclusive;
 
 /// Waits of a function.
 pub(super) struct Waits {
-    /// Instructions before which a warp waits, each with the loop iterations whose loads it waits for together.
-    pub(super) sites: Vec<(u32, u32)>,
+    /// Instructions before which a warp waits, ascending.
+    pub(super) sites: Vec<WaitSite>,
     /// Most waits on a path through the function that passes no basic block twice.
     pub(super) round_trips: u32,
     /// True if a store to global memory can follow a barrier that follows a load.
     pub(super) phased: bool,
+}
+
+/// An instruction before which a warp waits.
+pub(super) struct WaitSite {
+    pub(super) site: u32,
+    /// Loop iterations whose loads it waits for together.
+    pub(super) turns: u32,
+    /// The loads that it waits for, one of each basic block, where all are before the loop that it is in: it waits no more often
+    /// than they are executed. Empty where it may wait each time.
+    pub(super) earlier: Vec<u32>,
 }
 
 /// Finds the loads that follow a chain: those whose address depends on what a load of the same memories found in the same basic
@@ -108,11 +130,30 @@ fn kind(op: &Op) -> Kind {
     }
 }
 
+/// A result that is still outstanding.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Outstanding {
+    /// Its column.
+    cell: u32,
+    /// The basic block of the load, and its instruction.
+    block: usize,
+    load: u32,
+}
+
+/// When an instruction waits.
+#[derive(Clone, Default)]
+enum Wait {
+    #[default]
+    Never,
+    /// When the loop that it is in begins: for these loads, by their basic blocks.
+    AtFirst(BTreeSet<(usize, u32)>),
+    Always,
+}
+
 /// Scoreboard before an instruction.
 #[derive(Clone, Default, PartialEq)]
 struct State {
-    /// Columns of results that are still outstanding.
-    outstanding: Vec<u32>,
+    outstanding: Vec<Outstanding>,
     loaded: bool,
     /// True if a barrier has followed a load.
     second_phase: bool,
@@ -143,30 +184,40 @@ pub(super) fn find(
         return Waits { sites: Vec::new(), round_trips: 0, phased: false };
     }
     let mut before: Vec<State> = vec![State::default(); cfg.blocks.len()];
-    let mut waits = vec![false; body.instructions.len()];
+    let mut waits = vec![Wait::Never; body.instructions.len()];
     let mut phased = false;
     // The first pass follows the text; the second adds what loops carry round.
     for _ in 0..2 {
         for (index, block) in cfg.blocks.iter().enumerate() {
             let mut state = before[index].clone();
+            let around = innermost(cfg, index);
             for at in scheduled(block, (&kinds, slots), uses, first) {
                 let place = (first + at) as usize;
                 let kind = kinds[at as usize];
-                let wanted = uses.sources(place).iter().any(|slot| state.outstanding.contains(&slot.cell))
-                    || kind == Kind::CopyAwaited && state.outstanding.contains(&COPIES);
-                if wanted {
-                    waits[at as usize] = true;
-                    state.outstanding.clear();
+                let sources = uses.sources(place);
+                let is_wanted = |one: &Outstanding| {
+                    sources.iter().any(|slot| slot.cell == one.cell)
+                        || kind == Kind::CopyAwaited && one.cell == COPIES
+                };
+                let wanted: Vec<Outstanding> =
+                    state.outstanding.iter().copied().filter(is_wanted).collect();
+                if !wanted.is_empty() {
+                    let earlier = |one: &Outstanding| !around.contains(&one.block);
+                    let at_first = wanted.iter().all(earlier);
+                    waits[at as usize].add(at_first.then_some(&wanted));
+                    // The loop's own loads are outstanding here again when nothing waits any more.
+                    state.outstanding.retain(|one| at_first && !earlier(one));
                 }
                 let results = uses.results(place).iter().map(|slot| slot.cell);
-                state.outstanding.retain(|cell| !results.clone().any(|result| result == *cell));
+                state.outstanding.retain(|one| !results.clone().any(|result| result == one.cell));
+                let outstanding = |cell| Outstanding { cell, block: index, load: at };
                 match kind {
                     Kind::Load => {
-                        state.outstanding.extend(results);
+                        state.outstanding.extend(results.map(outstanding));
                         state.loaded = true;
                     }
                     Kind::CopyBegins => {
-                        state.outstanding.push(COPIES);
+                        state.outstanding.push(outstanding(COPIES));
                         state.loaded = true;
                     }
                     Kind::Barrier => state.second_phase |= state.loaded,
@@ -179,11 +230,12 @@ pub(super) fn find(
             }
         }
     }
+    let is_wait = |at: &u32| !matches!(waits[*at as usize], Wait::Never);
     // The longest path, forwards in the text: backward edges close loops.
     let mut longest = vec![0u32; cfg.blocks.len()];
     let mut round_trips = 0;
     for (index, block) in cfg.blocks.iter().enumerate() {
-        let here = block.instructions.clone().filter(|at| waits[*at as usize]).count() as u32;
+        let here = block.instructions.clone().filter(is_wait).count() as u32;
         let behind = longest[index] + here;
         round_trips = round_trips.max(behind);
         for next in block.successors.iter().map(|next| next.0 as usize).filter(|next| *next > index) {
@@ -196,11 +248,46 @@ pub(super) fn find(
         let turns = unrolled.map_or(1, |unrolled| {
             if overlaps(block, (&kinds, &body.instructions), uses, first) { unrolled.iterations } else { 1 }
         });
-        sites.extend(
-            block.instructions.clone().filter(|at| waits[*at as usize]).map(|at| (first + at, turns)),
-        );
+        sites.extend(block.instructions.clone().filter(is_wait).map(|at| {
+            let site = first + at;
+            match &waits[at as usize] {
+                Wait::AtFirst(loads) => {
+                    let by_block: HashMap<usize, u32> = loads.iter().copied().collect();
+                    let mut earlier: Vec<u32> = by_block.into_values().map(|load| first + load).collect();
+                    earlier.sort_unstable();
+                    WaitSite { site, turns: 1, earlier }
+                }
+                Wait::Never | Wait::Always => WaitSite { site, turns, earlier: Vec::new() },
+            }
+        }));
     }
     Waits { sites, round_trips, phased }
+}
+
+impl Wait {
+    /// Adds a wait: for loads before the loop, or each time.
+    fn add(&mut self, at_first: Option<&Vec<Outstanding>>) {
+        *self = match (std::mem::take(self), at_first) {
+            (Self::Always, _) | (_, None) => Self::Always,
+            (Self::Never, Some(wanted)) => {
+                Self::AtFirst(wanted.iter().map(|one| (one.block, one.load)).collect())
+            }
+            (Self::AtFirst(mut loads), Some(wanted)) => {
+                loads.extend(wanted.iter().map(|one| (one.block, one.load)));
+                Self::AtFirst(loads)
+            }
+        };
+    }
+}
+
+/// The basic blocks of the innermost loop around a block, or all blocks if there is none. Loops are those of the text: what lies
+/// between a branch backwards and its target.
+fn innermost(cfg: &Cfg, index: usize) -> RangeInclusive<usize> {
+    let backwards = cfg.blocks.iter().enumerate().flat_map(|(from, block)| {
+        block.successors.iter().map(move |to| to.0 as usize..=from).filter(|range| !range.is_empty())
+    });
+    let around = backwards.filter(|range| range.contains(&index));
+    around.min_by_key(|range| range.end() - range.start()).unwrap_or(0..=cfg.blocks.len())
 }
 
 /// The instructions of a block in the order in which ptxas issues them: between two instructions that loads do not cross,

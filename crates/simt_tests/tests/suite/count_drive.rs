@@ -2,7 +2,7 @@
 
 use simt::cards::{BlockShape, Card, Occupancy};
 use simt::coalescing::Addresses;
-use simt::count::{CounterObservation, Finished, L2State, LaunchShape, Waiting};
+use simt::count::{CounterObservation, Finished, L2State, LaunchShape, Wait, Waiting};
 use simt::internals::count::CounterObserver;
 use simt::observe::{Access, At, Observation, Observer, Operation, Site, Space};
 
@@ -71,7 +71,8 @@ pub(crate) fn shape(card: &Card, blocks: u64, threads: u32) -> LaunchShape {
 
 /// A basic block that waits for loads before this site.
 pub(crate) fn waits_before(site: u32) -> Vec<Waiting> {
-    vec![Waiting { waits: vec![(site, 1)], loads: Vec::new() }]
+    let wait = Wait { site, turns: 1, earlier: Vec::new() };
+    vec![Waiting { waits: vec![wait], loads: Vec::new() }]
 }
 
 /// Launches: runs of blocks with the lengths that `runs` gives in turn, over and over, several at a time, handed in in

@@ -3,7 +3,7 @@
 
 use crate::count_drive::{Block, launch, shape};
 use simt::cards::{Card, find};
-use simt::count::{L2State, LaunchCounters, LaunchShape, Modelled, Placement, Range};
+use simt::count::{L2State, LaunchCounters, LaunchShape, Modelled, Placement, Range, Wait};
 use simt::internals::count::Slots;
 
 const BASE: u64 = 0x7f00_0000_0000;
@@ -122,7 +122,7 @@ fn bodies_that_are_skipped_make_idle_requests() {
 fn a_ring_of_copies_waits_for_several_stages_together() {
     let card = h200();
     let round_trips = |shared_bytes: u32| {
-        let (copies, copy_waits) = (vec![0], vec![(1, 1)]);
+        let (copies, copy_waits) = (vec![0], vec![Wait { site: 1, turns: 1, earlier: Vec::new() }]);
         let shape = LaunchShape { shared_bytes, copies, copy_waits, ..shape(&card, 1, 64) };
         // Two warps copy 512 bytes each, eight times.
         let counters = launch(shape, L2State::new(card.clone()), &[], |block| {

@@ -411,6 +411,36 @@ fn loads_of_several_turns_are_waited_for_together_where_ptxas_can_move_them_up()
     }
 }
 
+#[test]
+fn what_was_loaded_before_a_loop_is_waited_for_once() {
+    let body = "ld.param.u64 %rd1, [out];
+mov.b32 %r4, 0;
+ld.global.u32 %r2, [%rd1];
+outer:
+ld.global.u32 %r3, [%rd1+128];
+again:
+ld.global.u32 %r5, [%rd1+256];
+add.u32 %r2, %r2, %r3;
+add.u32 %r2, %r2, %r5;
+add.u32 %r4, %r4, 1;
+setp.lt.u32 %p1, %r4, 64;
+@%p1 bra again;
+setp.lt.u32 %p1, %r2, 64;
+@%p1 bra outer;
+mov.b32 %r0, %r2;";
+    let bench = Bench::with_head(&kernel("k", "", body));
+    let sites = bench.program.sites();
+    let line = |site: u32| sites[site as usize].line;
+    let begin = sites.iter().find(|site| &*site.opcode == "ld.global.u32").expect("a load").line;
+    let waits = sites.iter().filter(|site| site.waits_before);
+    let waits = waits.map(|site| {
+        let earlier = site.awaits_earlier.iter().map(|&load| line(load) - begin);
+        (site.line - begin, earlier.collect::<Vec<u32>>())
+    });
+    // The first sum waits for both loads before its loop, and the next for that of the loop, each time.
+    assert_eq!(waits.collect::<Vec<_>>(), [(4, vec![0, 2]), (5, vec![])]);
+}
+
 /// The instructions of a loop that the machine code has once for four iterations, by opcode.
 fn once_a_turn(before: &str, body: &str, decides: &str) -> Vec<String> {
     let text = format!(
