@@ -166,9 +166,10 @@ pub struct LaunchCounters {
     /// Instructions of the multiprocessor that issues most of them over the mean of all; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_default")]
     pub imbalance: f64,
-    /// Instructions of the longest block over the mean of all; 0 if unknown.
+    /// Instructions of the warp that has most to do, with those of the warps for which it waits at barriers, over those of a mean
+    /// warp; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub longest_block: f64,
+    pub longest_warp: f64,
     /// Instructions of the warps for which others wait at barriers, each up to the next one, over those of a mean warp; 0 if unknown.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pace: f64,

@@ -52,6 +52,18 @@ use std::ops::Range;
 pub use access::{Access, At, Operation, Site, Space};
 pub(crate) use steady::{MOST_NOTES, Note, Notes, Rows, SteadyAccess, Tallies, Tally};
 
+/// How far the warps of a block have come, in instructions.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Distance {
+    /// Those of all warps.
+    pub instructions: u64,
+    /// Those of the warps for which others waited at barriers, times the block's warps.
+    pub pace: u64,
+    /// Those of the warps for which others waited at barriers, and behind the last barrier of the warp that had most to do.
+    pub path: u64,
+}
+
 /// Observes the blocks of a run, which one worker executes in order.
 ///
 /// Each method does nothing unless it is overridden. Executors that vectorise report some accesses by methods that are
@@ -77,10 +89,9 @@ pub trait Observer {
 
     /// A block begins.
     fn block_begins(&mut self, block: u64, warps: u32) {}
-    /// The warps of the block that ends next have issued this many instructions. `pace` counts the instructions of the warps for
-    /// which others waited at barriers, times the block's warps. Called before [`Observer::block_ends`], by executors alone.
+    /// The warps of the block that ends next have come so far. Called before [`Observer::block_ends`], by executors alone.
     #[doc(hidden)]
-    fn block_issued(&mut self, instructions: u64, pace: u64) {}
+    fn block_issued(&mut self, distance: Distance) {}
     /// The block has ended, with all its warps.
     fn block_ends(&mut self, block: u64) {}
     /// The run has ended. Called by the thread that executed it, before [`Observation::end`].
@@ -220,9 +231,9 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
         self.0.block_begins(block, warps);
         self.1.block_begins(block, warps);
     }
-    fn block_issued(&mut self, instructions: u64, pace: u64) {
-        self.0.block_issued(instructions, pace);
-        self.1.block_issued(instructions, pace);
+    fn block_issued(&mut self, distance: Distance) {
+        self.0.block_issued(distance);
+        self.1.block_issued(distance);
     }
     fn block_ends(&mut self, block: u64) {
         self.0.block_ends(block);

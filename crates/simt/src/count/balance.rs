@@ -66,8 +66,6 @@ pub(super) struct Balance {
     alike: u64,
     /// Instructions of all blocks.
     total: u64,
-    /// Instructions of the longest block.
-    longest: u64,
     /// The multiprocessors, once blocks differ.
     shared: Vec<Shared>,
     /// Multiprocessors with room for a block, in the order in which blocks come to them.
@@ -83,7 +81,6 @@ impl Balance {
             dealt: 0,
             alike: 0,
             total: 0,
-            longest: 0,
             shared: Vec::new(),
             free: VecDeque::new(),
         }
@@ -105,7 +102,6 @@ impl Balance {
             }
         }
         self.total += instructions;
-        self.longest = self.longest.max(instructions);
         self.dealt += 1;
     }
 
@@ -150,11 +146,6 @@ impl Balance {
         (0..self.multiprocessors as u64).map(|at| (each + u64::from(at < more)) * self.alike).collect()
     }
 
-    /// Returns the instructions of the longest block over the mean of all; 0 without instructions.
-    pub(super) fn longest(&self) -> f64 {
-        if self.total == 0 { 0.0 } else { self.longest as f64 * self.dealt as f64 / self.total as f64 }
-    }
-
     /// Returns the instructions of the busiest multiprocessor over the mean of all; 0 without instructions.
     pub(super) fn imbalance(&self) -> f64 {
         let (most, total) = (self.sums().into_iter().max().unwrap_or(0), self.total);
@@ -171,7 +162,7 @@ mod tests {
         let mut balance = Balance::new(2, 2);
         assert_eq!(balance.imbalance(), 0.0);
         [9, 1, 1, 1].into_iter().for_each(|instructions| balance.deal(instructions));
-        assert_eq!((balance.imbalance(), balance.longest()), (1.5, 3.0));
+        assert_eq!(balance.imbalance(), 1.5);
         // The places of short blocks are filled beside long ones.
         let mut balance = Balance::new(2, 4);
         [9, 4, 1, 4, 4].into_iter().for_each(|instructions| balance.deal(instructions));

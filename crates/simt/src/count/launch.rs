@@ -118,7 +118,7 @@ impl Modelled for LaunchCounters {
             blocks: self.blocks as f64,
             warps: self.warps as f64,
             imbalance: self.imbalance,
-            longest_block: self.longest_block,
+            longest_warp: self.longest_warp,
             pace: self.pace,
             resident_warps: f64::from(self.resident_warps),
             round_trips: self.round_trips,

@@ -120,7 +120,7 @@ impl Merged {
             shuffle_slots: issued.slots(|slots| slots.shuffle),
             idle_requests,
             imbalance: self.balance.imbalance(),
-            longest_block: self.balance.longest(),
+            longest_warp: (totals.longest_path * totals.warps) as f64 / totals.issued.max(1) as f64,
             pace: totals.pace as f64 / totals.issued.max(1) as f64,
             phased: totals.phased * 2 > totals.storing,
             total,

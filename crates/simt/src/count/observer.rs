@@ -19,7 +19,7 @@
 use super::run::Run;
 use super::shape::Rules;
 use super::steady::{Memo, Path};
-use crate::observe::{Access, At, Observer, Operation, Rows, Site, Space, SteadyAccess, Tallies};
+use crate::observe::{Access, At, Distance, Observer, Operation, Rows, Site, Space, SteadyAccess, Tallies};
 use std::ops::Range;
 
 /// Counts the blocks of one run. Created by [`CounterObservation`](super::CounterObservation).
@@ -130,10 +130,12 @@ impl Observer for CounterObserver {
         self.begin_block(block);
     }
 
-    fn block_issued(&mut self, instructions: u64, pace: u64) {
-        self.run.totals.issued += instructions;
-        self.run.totals.pace += pace;
-        self.run.blocks.push(instructions);
+    fn block_issued(&mut self, distance: Distance) {
+        let totals = &mut self.run.totals;
+        totals.issued += distance.instructions;
+        totals.pace += distance.pace;
+        totals.longest_path = totals.longest_path.max(distance.path);
+        self.run.blocks.push(distance.instructions);
     }
 
     fn block_ends(&mut self, block: u64) {

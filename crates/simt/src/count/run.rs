@@ -48,9 +48,11 @@ pub(super) struct Totals {
     pub(super) phased: u64,
     /// Pages of half-warps beyond their first: loads, stores.
     pub(super) scattered: [u64; 2],
-    /// Instructions of all warps, and those of the blocks' [paces](crate::observe::Observer::block_issued).
+    /// Instructions of all warps, and those of the blocks' [paces](crate::observe::Distance).
     pub(super) issued: u64,
     pub(super) pace: u64,
+    /// The longest of the blocks' paths.
+    pub(super) longest_path: u64,
     /// Counts of loads through L1.
     pub(super) tally: Tally,
 }
@@ -63,6 +65,7 @@ impl AddAssign for Totals {
         self.phased += other.phased;
         self.issued += other.issued;
         self.pace += other.pace;
+        self.longest_path = self.longest_path.max(other.longest_path);
         self.tally += other.tally;
         self.scattered = std::array::from_fn(|way| self.scattered[way] + other.scattered[way]);
     }

@@ -11,9 +11,12 @@
 //! last        4   4   4   4        4
 //! block      104 104 24  24        184, and 64 on average: warps wait for two thirds of the time
 //! ```
+//!
+//! A block cannot end before the warp that has most to do behind the last barrier: its *path* counts that stretch by its longest warp,
+//! too.
 
 use super::run::Runner;
-use crate::observe::Observer;
+use crate::observe::{Distance, Observer};
 
 /// Most warps of a block.
 const MOST_WARPS: usize = 32;
@@ -36,12 +39,13 @@ impl Pace {
         issued.fill(0);
     }
 
-    /// Ends the block, and returns its pace times its warps, of which there are this many.
-    pub(super) fn end(&mut self, warps: usize) -> u64 {
-        let issued = &mut self.issued[..warps];
-        self.longest += issued.iter().sum::<u64>();
-        issued.fill(0);
-        std::mem::take(&mut self.longest)
+    /// Ends the block, whose warps have issued these instructions, and of which there are this many.
+    pub(super) fn end(&mut self, instructions: u64, warps: usize) -> Distance {
+        let before = self.longest;
+        let last: u64 = self.issued[..warps].iter().sum();
+        self.end_stretch(warps);
+        let path = std::mem::take(&mut self.longest) / warps.max(1) as u64;
+        Distance { instructions, pace: before + last, path }
     }
 }
 

@@ -18,6 +18,7 @@
 //! | loop | unrolled |
 //! | --- | --- |
 //! | counter steps by a constant, bound known at run time, up to 65 machine instructions with loads from global memory | four times |
+//! | the same with shuffles (`decode_attention`); with votes it is (`btree_search`) | no |
 //! | the same without loads (`monte_carlo_pi`), with 93 instructions or a division that branches to its rare cases (`thomas_columns`) | no |
 //! | counter begins with the result of another loop (`label_minimum`), or with a few low bits of a number: what is left by a loop that the compiler unrolled | no |
 //! | counter steps by what is known at run time (`gemv_bf16`), or depends on data (`binary_search`) | no |
@@ -124,6 +125,7 @@ impl Loop<'_> {
         if self.places().any(blocks) {
             return None;
         }
+        let shuffles = |at: u32| matches!(op(self.instruction(at)), Op::Shfl { .. });
         let begins = self.begins(counter)?;
         let size: u32 = self.places().map(|at| u32::from(slots[at as usize].issued)).sum();
         let trips = integer(bound).and_then(|bound| trips(self.value(begins)?, by, bound, comparison.test));
@@ -132,7 +134,8 @@ impl Loop<'_> {
             let op = op(self.instruction(at));
             op.loads() && is_global(&op)
         };
-        if !is_whole && (size > MOST || !self.places().any(loads) || self.is_rest(begins)) {
+        let suits = size <= MOST && self.places().any(loads) && !self.places().any(shuffles);
+        if !is_whole && (!suits || self.is_rest(begins)) {
             return None;
         }
         let once = steps.iter().filter(|(register, ..)| self.only_addresses(*register, compare) || is_whole);

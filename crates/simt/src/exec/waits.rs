@@ -199,8 +199,7 @@ pub(super) fn find(
                     sources.iter().any(|slot| slot.cell == one.cell)
                         || kind == Kind::CopyAwaited && one.cell == COPIES
                 };
-                let wanted: Vec<Outstanding> =
-                    state.outstanding.iter().copied().filter(is_wanted).collect();
+                let wanted: Vec<Outstanding> = state.outstanding.iter().copied().filter(is_wanted).collect();
                 if !wanted.is_empty() {
                     let earlier = |one: &Outstanding| !around.contains(&one.block);
                     let at_first = wanted.iter().all(earlier);

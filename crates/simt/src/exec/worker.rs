@@ -266,9 +266,8 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
             }
             let counts = &mut worker.counts;
             context.progress.block_ended(&mut counts.reported, counts.warp_instructions);
-            resident
-                .observer
-                .block_issued(resident.instructions, resident.block.pace.end(context.threads.len()));
+            let distance = resident.block.pace.end(resident.instructions, context.threads.len());
+            resident.observer.block_issued(distance);
             resident.observer.block_ends(resident.block.index);
             if code.is_none() {
                 self.note_interpreted(worker);

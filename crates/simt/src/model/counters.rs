@@ -24,8 +24,9 @@ pub struct Counters {
     pub warps: f64,
     /// Instructions of the busiest multiprocessor over the mean of all; 0 if unknown, and then all blocks count alike.
     pub imbalance: f64,
-    /// Instructions of the longest block over the mean of all; 0 if unknown, and then all blocks count alike.
-    pub longest_block: f64,
+    /// Instructions of the warp that has most to do, with those of the warps for which it waits at barriers, over those of a mean
+    /// warp; 0 if unknown, and then all count alike.
+    pub longest_warp: f64,
     /// Instructions of the warps for which others wait at barriers, each up to the next one, over those of a mean warp: of a block
     /// whose warps take turns while the others wait, as many as it has warps. 0 if unknown, and then they are taken to be alike.
     pub pace: f64,
@@ -142,7 +143,7 @@ impl Default for Counters {
             blocks: 0.0,
             warps: 0.0,
             imbalance: 0.0,
-            longest_block: 0.0,
+            longest_warp: 0.0,
             pace: 0.0,
             resident_warps: 1.0,
             round_trips: 0.0,

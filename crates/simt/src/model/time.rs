@@ -162,10 +162,10 @@ impl LaunchTime {
         let in_loops =
             counters.looped_operations * WORD_CLOCKS + counters.looped_wide_operations * WIDE_CLOCKS;
         let in_loops = rounds * per(in_loops, counters.blocks) / clock;
-        // A multiprocessor that has room for all of its blocks ends with the longest.
-        // From barrier to barrier, the warps of a block wait for the one that has most to do.
-        let warp = warp_seconds(counters, card) * counters.pace.max(1.0);
-        let waits = (rounds * unlike).max(counters.longest_block) * warp;
+        // From barrier to barrier, the warps of a block wait for the one that has most to do. A multiprocessor that has room for all of
+        // its blocks ends with the longest warp.
+        let waits = (rounds * unlike * counters.pace.max(1.0)).max(counters.longest_warp)
+            * warp_seconds(counters, card);
         let starts = share * card.block_clocks / (card.clock_mhz * 1e6);
         // Data from device memory stream through L2, so that the two overlap; but a warp that has one load at a time under way
         // waits for both.

@@ -118,7 +118,7 @@ fn compiled_kernels_count_as_worked_out() {
                     double: expected.double,
                     dependency_clocks: expected.dependency_clocks,
                     imbalance: expected.imbalance,
-                    longest_block: expected.longest_block,
+                    longest_warp: expected.longest_warp,
                     pace: expected.pace,
                     camping_read: 1.0,
                     camping_written: 1.0,
