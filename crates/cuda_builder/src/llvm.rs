@@ -6,6 +6,7 @@
 
 mod api;
 mod buffer;
+mod builder;
 mod context;
 mod fatal;
 mod module;
@@ -17,6 +18,7 @@ use std::ffi::{CStr, CString, c_char};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+pub(crate) use builder::Builder;
 pub(crate) use context::Context;
 pub(crate) use module::Module;
 pub(crate) use target_machine::{Optimise, TargetMachine};

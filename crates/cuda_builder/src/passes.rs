@@ -8,6 +8,7 @@ mod constant_memory;
 mod convergence;
 mod dynamic_shared;
 mod float;
+mod float_to_integer;
 mod internalise;
 mod kernels;
 mod local_atomics;
@@ -161,6 +162,7 @@ pub(crate) fn optimise(
         ),
     )?;
     local_atomics::run(module);
+    float_to_integer::run(module);
     machine.run(module, "verify")?;
     Ok(originals)
 }

@@ -96,6 +96,8 @@ functions! {
     LLVMGetPointerAddressSpace(Raw) -> c_uint;
     LLVMInt8TypeInContext(Raw) -> Raw;
     LLVMInt32TypeInContext(Raw) -> Raw;
+    LLVMIntTypeInContext(Raw, c_uint) -> Raw;
+    LLVMFunctionType(Raw, *mut Raw, c_uint, Bool) -> Raw;
     LLVMArrayType2(Raw, u64) -> Raw;
     LLVMABISizeOfType(Raw, Raw) -> c_ulonglong;
     LLVMGetModuleDataLayout(Raw) -> Raw;
@@ -140,6 +142,7 @@ functions! {
     LLVMSetExternallyInitialized(Raw, Bool);
 
     // Functions, their parameters and attributes.
+    LLVMAddFunction(Raw, *const c_char, Raw) -> Raw;
     LLVMGetFunctionCallConv(Raw) -> c_uint;
     LLVMCountParams(Raw) -> c_uint;
     LLVMGetParam(Raw, c_uint) -> Raw;
@@ -150,6 +153,7 @@ functions! {
     LLVMGetEnumAttributeAtIndex(Raw, c_uint, c_uint) -> Raw;
     LLVMGetEnumAttributeValue(Raw) -> u64;
     LLVMRemoveEnumAttributeAtIndex(Raw, c_uint, c_uint);
+    LLVMGetStringAttributeAtIndex(Raw, c_uint, *const c_char, c_uint) -> Raw;
     LLVMRemoveStringAttributeAtIndex(Raw, c_uint, *const c_char, c_uint);
 
     // Basic blocks.
@@ -201,6 +205,9 @@ functions! {
     LLVMBuildICmp(Raw, c_int, Raw, Raw, *const c_char) -> Raw;
     LLVMBuildSelect(Raw, Raw, Raw, Raw, *const c_char) -> Raw;
     LLVMBuildInsertValue(Raw, Raw, Raw, c_uint, *const c_char) -> Raw;
+    LLVMBuildCall2(Raw, Raw, Raw, *mut Raw, c_uint, *const c_char) -> Raw;
+    LLVMBuildFCmp(Raw, c_int, Raw, Raw, *const c_char) -> Raw;
+    LLVMBuildTrunc(Raw, Raw, Raw, *const c_char) -> Raw;
 
     // Metadata.
     LLVMValueAsMetadata(Raw) -> Raw;

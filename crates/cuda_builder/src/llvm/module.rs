@@ -191,6 +191,24 @@ impl<'c> Module<'c> {
         (!raw.is_null()).then_some(Value { context: self.context, raw })
     }
 
+    /// The function of this name that takes these arguments and returns an integer of `bits` bits, declared if it is not there.
+    pub(crate) fn integer_function(&mut self, name: &str, bits: u32, arguments: &[Value<'c>]) -> Value<'c> {
+        if let Some(function) = self.function(name) {
+            return function;
+        }
+        let functions = self.context.llvm.functions;
+        let name = c_string(name);
+        // SAFETY: module, context, string and arguments are live, and so are their types.
+        let raw = unsafe {
+            let integer = (functions.LLVMIntTypeInContext)(self.context.raw, bits);
+            let mut types: Vec<Raw> =
+                arguments.iter().map(|argument| (functions.LLVMTypeOf)(argument.raw)).collect();
+            let kind = (functions.LLVMFunctionType)(integer, types.as_mut_ptr(), types.len() as u32, 0);
+            (functions.LLVMAddFunction)(self.raw, name.as_ptr(), kind)
+        };
+        Value { context: self.context, raw }
+    }
+
     /// A new variable like `old` (type, linkage, alignment, name) in `space`, without an initialiser; `old` loses its name.
     pub(crate) fn add_variable_like(&mut self, old: Value<'c>, space: u32) -> Value<'c> {
         let value_type = old.value_type();

@@ -193,6 +193,24 @@ impl<'c> Value<'c> {
         unsafe { (self.functions().LLVMReplaceAllUsesWith)(self.raw, new.raw) };
     }
 
+    /// A constant of this integer's type, by its bits.
+    pub(crate) fn constant_like(self, bits: u64) -> Value<'c> {
+        // SAFETY: the callers ask this of integers only; the bits beyond the type's width are dropped.
+        let raw =
+            unsafe { (self.functions().LLVMConstInt)((self.functions().LLVMTypeOf)(self.raw), bits, 0) };
+        Value { context: self.context, raw }
+    }
+
+    /// Takes an instruction out and puts another value of its type wherever it is used.
+    ///
+    /// # Safety
+    /// No copy of the instruction is used afterwards.
+    pub(crate) unsafe fn become_value(self, new: Value<'c>) {
+        self.replace_uses(new);
+        // SAFETY: it has no uses left, and the caller keeps no copy.
+        unsafe { (self.functions().LLVMInstructionEraseFromParent)(self.raw) };
+    }
+
     /// An attribute that is a bare word.
     fn word_attribute(self, name: &str) -> Raw {
         let kind = self.attribute_kind(name);

@@ -1,7 +1,7 @@
 //! `cvt`, against `i128` and exact results.
 
 use crate::alu_support::exact::{self, BRAIN, DOUBLE, Format, HALF, MODES, Mode, SINGLE};
-use crate::alu_support::{Kind, Machine, check, refused};
+use crate::alu_support::{Kind, Machine, check, levels, refused};
 
 const INTEGERS: [(&str, u32, bool, &str); 8] = [
     ("u8", 8, false, "h"),
@@ -145,6 +145,55 @@ fn from_floats_to_integers() {
     }
     refused("cvt.s32.f32 %r0, %r1;");
     refused("cvt.rn.s32.f32 %r0, %r1;");
+}
+
+/// The ends of the ranges, as literals: with these `cvt.rzi` is Rust's `as` from `f32` to 32 bits.
+#[test]
+fn a_float_is_clamped_at_the_ends_of_the_range() {
+    const TO_SIGNED: [(f32, i32); 12] = [
+        (f32::NAN, 0),
+        (f32::INFINITY, i32::MAX),
+        (f32::NEG_INFINITY, i32::MIN),
+        (-1.5, -1),
+        (1.999_999_9, 1),
+        (-0.0, 0),
+        (2_147_483_520.0, 2_147_483_520),
+        (2_147_483_648.0, i32::MAX),
+        (4_294_967_296.0, i32::MAX),
+        (-2_147_483_520.0, -2_147_483_520),
+        (-2_147_483_648.0, i32::MIN),
+        (-2_147_483_904.0, i32::MIN),
+    ];
+    const TO_UNSIGNED: [(f32, u32); 12] = [
+        (f32::NAN, 0),
+        (-f32::NAN, 0),
+        (f32::INFINITY, u32::MAX),
+        (f32::NEG_INFINITY, 0),
+        (-1.5, 0),
+        (-1e-45, 0),
+        (0.999_999_94, 0),
+        (2_147_483_520.0, 2_147_483_520),
+        (2_147_483_648.0, 2_147_483_648),
+        (4_294_967_040.0, 4_294_967_040),
+        (4_294_967_296.0, u32::MAX),
+        (f32::MAX, u32::MAX),
+    ];
+    let converts = |text: &str, float: f32, expected: u32| {
+        for level in levels() {
+            let mut machine = Machine::new(text, level);
+            machine.set("%r1", &[float.to_bits().into(); 32]);
+            machine.run(!0);
+            assert_eq!(machine.get("%r0"), [expected.into(); 32], "{text} of {float:e}");
+        }
+    };
+    for (float, expected) in TO_SIGNED {
+        assert_eq!(float as i32, expected);
+        converts("cvt.rzi.s32.f32 %r0, %r1;", float, expected.cast_unsigned());
+    }
+    for (float, expected) in TO_UNSIGNED {
+        assert_eq!(float as u32, expected);
+        converts("cvt.rzi.u32.f32 %r0, %r1;", float, expected);
+    }
 }
 
 #[test]

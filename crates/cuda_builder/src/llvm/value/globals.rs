@@ -218,6 +218,21 @@ impl<'c> Value<'c> {
         }
     }
 
+    /// Whether the function has an attribute `"key"`, whatever its value.
+    pub(crate) fn has_attribute(self, key: &str) -> bool {
+        let length = u32::try_from(key.len()).unwrap_or(u32::MAX);
+        // SAFETY: the value is a live function, and the key is passed with its length.
+        let attribute = unsafe {
+            (self.functions().LLVMGetStringAttributeAtIndex)(
+                self.raw,
+                FUNCTION_INDEX,
+                key.as_ptr().cast(),
+                length,
+            )
+        };
+        !attribute.is_null()
+    }
+
     /// Removes `"key"` from the function, if it is there.
     pub(crate) fn remove_attribute(self, key: &str) {
         let length = u32::try_from(key.len()).unwrap_or(u32::MAX);

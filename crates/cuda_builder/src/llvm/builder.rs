@@ -1,0 +1,93 @@
+//! New instructions in front of one that is there.
+
+use std::ffi::c_int;
+
+use super::api::Raw;
+use super::{Context, Value};
+
+/// LLVM's number of the comparison that is true where one side is NaN.
+const UNORDERED: c_int = 8;
+
+/// An owned builder, which inserts instructions before one that is there, with its line.
+pub(crate) struct Builder<'c> {
+    context: &'c Context,
+    raw: Raw,
+}
+
+impl<'c> Builder<'c> {
+    pub(crate) fn before(instruction: Value<'c>) -> Self {
+        let functions = instruction.context.llvm.functions;
+        // SAFETY: the callers pass a live instruction; the builder belongs to its context.
+        let raw = unsafe {
+            let raw = (functions.LLVMCreateBuilderInContext)(instruction.context.raw);
+            (functions.LLVMPositionBuilderBefore)(raw, instruction.raw);
+            raw
+        };
+        Self { context: instruction.context, raw }
+    }
+
+    fn value(&self, raw: Raw) -> Value<'c> {
+        Value { context: self.context, raw }
+    }
+
+    /// A call of a function with arguments of its parameters' types.
+    pub(crate) fn call(&self, function: Value<'c>, arguments: &[Value<'c>]) -> Value<'c> {
+        let functions = self.context.llvm.functions;
+        let mut raw: Vec<Raw> = arguments.iter().map(|argument| argument.raw).collect();
+        // SAFETY: all values are live, and the callers pass what the function takes.
+        self.value(unsafe {
+            (functions.LLVMBuildCall2)(
+                self.raw,
+                function.value_type(),
+                function.raw,
+                raw.as_mut_ptr(),
+                raw.len() as u32,
+                c"".as_ptr(),
+            )
+        })
+    }
+
+    /// Whether a float is NaN.
+    pub(crate) fn is_nan(&self, float: Value<'c>) -> Value<'c> {
+        // SAFETY: the callers pass a live float.
+        self.value(unsafe {
+            (self.context.llvm.functions.LLVMBuildFCmp)(
+                self.raw,
+                UNORDERED,
+                float.raw,
+                float.raw,
+                c"".as_ptr(),
+            )
+        })
+    }
+
+    /// One of two values of the same type.
+    pub(crate) fn select(&self, condition: Value<'c>, then: Value<'c>, otherwise: Value<'c>) -> Value<'c> {
+        // SAFETY: the callers pass live values, and a condition of one bit.
+        self.value(unsafe {
+            (self.context.llvm.functions.LLVMBuildSelect)(
+                self.raw,
+                condition.raw,
+                then.raw,
+                otherwise.raw,
+                c"".as_ptr(),
+            )
+        })
+    }
+
+    /// An integer's low bits, as the type of another value.
+    pub(crate) fn truncate(&self, integer: Value<'c>, like: Value<'c>) -> Value<'c> {
+        let functions = self.context.llvm.functions;
+        // SAFETY: the callers pass live integers, the second of which is narrower.
+        self.value(unsafe {
+            (functions.LLVMBuildTrunc)(self.raw, integer.raw, (functions.LLVMTypeOf)(like.raw), c"".as_ptr())
+        })
+    }
+}
+
+impl Drop for Builder<'_> {
+    fn drop(&mut self) {
+        // SAFETY: owned, and disposed of once.
+        unsafe { (self.context.llvm.functions.LLVMDisposeBuilder)(self.raw) };
+    }
+}
