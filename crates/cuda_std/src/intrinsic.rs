@@ -138,6 +138,10 @@ unsafe extern "unadjusted" {
     // The special function unit.
     #[link_name = "llvm.nvvm.ex2.approx.f32"]
     pub(crate) safe fn ex2_approx(x: f32) -> f32;
+    #[link_name = "llvm.nvvm.ex2.approx.ftz.f32"]
+    pub(crate) safe fn ex2_approx_flushing(x: f32) -> f32;
+    #[link_name = "llvm.nvvm.rcp.approx.ftz.f"]
+    pub(crate) safe fn rcp_approx_flushing(x: f32) -> f32;
     #[link_name = "llvm.nvvm.lg2.approx.f"]
     pub(crate) safe fn lg2_approx(x: f32) -> f32;
     #[link_name = "llvm.nvvm.sin.approx.f"]

@@ -411,6 +411,29 @@ fn float_functions_are_instructions_where_there_are_some() {
 }
 
 #[test]
+fn exponential_functions_are_short() {
+    // The load, the store, and what moves the parameter and returns are five.
+    for (kernel, approximations, others) in [
+        ("exp_f32", &["ex2.approx.ftz.f32"][..], 10),
+        ("exp2_f32", &["ex2.approx.f32"], 0),
+        ("tanh_f32", &["ex2.approx.ftz.f32", "rcp.approx.ftz.f32"], 14),
+    ] {
+        expect(kernel, approximations);
+        for arch in ARCHES {
+            let lines = module(arch).kernel(kernel);
+            let instructions =
+                lines.iter().filter(|line| line.ends_with(';') && !line.starts_with('.')).count();
+            assert!(
+                instructions <= 5 + approximations.len() + others,
+                "{instructions} instructions:\n{}",
+                lines.join("\n")
+            );
+            assert_eq!(count(arch, kernel, "bra"), 0, "{kernel}");
+        }
+    }
+}
+
+#[test]
 fn statics_lie_in_their_memory() {
     expect("shared_static", &["st.shared.b32", "bar.sync 0;", "ld.shared.b32", "ld.const.b32"]);
     expect("shared_macro", &["st.shared.b32", "bar.sync 0;", "ld.shared.b32"]);

@@ -74,11 +74,11 @@ functions! {
     /// The value whose `erf` is `x`, for -1 to 1.
     erfinv, erfinvf(x: Float) -> Float = x.inv_error_function(), x.inv_error_function();
     /// e to this power.
-    exp, expf(x: Float) -> Float = libm::exp(x), libm::expf(x);
+    exp, expf(x: Float) -> Float = libm::exp(x), GpuFloat::exp(x);
     /// 10 to this power.
     exp10, exp10f(x: Float) -> Float = libm::exp10(x), libm::exp10f(x);
     /// 2 to this power.
-    exp2, exp2f(x: Float) -> Float = libm::exp2(x), libm::exp2f(x);
+    exp2, exp2f(x: Float) -> Float = libm::exp2(x), GpuFloat::exp2(x);
     /// `exp(x) - 1`, accurate near 0.
     expm1, expm1f(x: Float) -> Float = libm::expm1(x), libm::expm1f(x);
     /// The magnitude.
@@ -158,7 +158,7 @@ functions! {
     /// The tangent of an angle in radians.
     tan, tanf(x: Float) -> Float = libm::tan(x), libm::tanf(x);
     /// The hyperbolic tangent.
-    tanh, tanhf(x: Float) -> Float = libm::tanh(x), libm::tanhf(x);
+    tanh, tanhf(x: Float) -> Float = libm::tanh(x), GpuFloat::tanh(x);
     /// The gamma function.
     tgamma, tgammaf(x: Float) -> Float = libm::tgamma(x), libm::tgammaf(x);
     /// The whole part, towards 0.

@@ -28,6 +28,9 @@ one! {
     signum_f32 f32, |x| GpuFloat::signum(x);
     saturate_f32 f32, |x| x.saturate();
     min_f32 f32, |x| x.min(3.0);
+    exp_f32 f32, |x| GpuFloat::exp(x);
+    exp2_f32 f32, |x| GpuFloat::exp2(x);
+    tanh_f32 f32, |x| GpuFloat::tanh(x);
     sin_f32 f32, |x| GpuFloat::sin(x);
     powf_f64 f64, |x| GpuFloat::powf(x, 1.5);
     norm_f64 f64, |x| x.norm_cdf() + x.inv_norm_cdf() + x.gamma() + x.sinpi();
