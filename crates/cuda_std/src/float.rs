@@ -2,7 +2,7 @@
 //!
 //! | functions | on the GPU | accuracy |
 //! | --- | --- | --- |
-//! | `floor`, `ceil`, `trunc` | one `cvt.rmi`, `cvt.rpi`, `cvt.rzi` | exact |
+//! | `floor`, `ceil`, `trunc`, `round_ties_even` | one `cvt.rmi`, `cvt.rpi`, `cvt.rzi`, `cvt.rni` | exact |
 //! | `round` | a few instructions around `cvt.rzi` | exact |
 //! | `sqrt` | `sqrt.rn` | correctly rounded |
 //! | `mul_add` | one `fma.rn` | correctly rounded |
@@ -49,6 +49,8 @@ gpu_float! {
     fn ceil() -> Self;
     /// The nearest whole number, halves away from 0.
     fn round() -> Self;
+    /// The nearest whole number, halves to the even one.
+    fn round_ties_even() -> Self;
     /// The whole part, towards 0.
     fn trunc() -> Self;
     /// The fractional part, `self - self.trunc()`.
@@ -216,6 +218,7 @@ implement! {
     hardware floor() = floor_f32, floorf;
     hardware ceil() = ceil_f32, ceilf;
     hardware round() = round_f32, roundf;
+    hardware round_ties_even() = roundeven_f32, rintf;
     hardware trunc() = trunc_f32, truncf;
     hardware sqrt() = sqrt_f32, sqrtf;
     hardware mul_add(a, b) = fma_f32, fmaf;
@@ -249,6 +252,7 @@ implement! {
     hardware floor() = floor_f64, floor;
     hardware ceil() = ceil_f64, ceil;
     hardware round() = round_f64, round;
+    hardware round_ties_even() = roundeven_f64, rint;
     hardware trunc() = trunc_f64, trunc;
     hardware sqrt() = sqrt_f64, sqrt;
     hardware mul_add(a, b) = fma_f64, fma;
@@ -307,6 +311,7 @@ mod tests {
             assert_eq!(GpuFloat::floor(x), f64::floor(x));
             assert_eq!(GpuFloat::ceil(x), f64::ceil(x));
             assert_eq!(GpuFloat::round(x), f64::round(x));
+            assert_eq!(GpuFloat::round_ties_even(x), f64::round_ties_even(x));
             assert_eq!(GpuFloat::trunc(x), f64::trunc(x));
             assert_eq!(GpuFloat::fract(x), f64::fract(x));
             assert_eq!(GpuFloat::signum(x), f64::signum(x));

@@ -126,6 +126,10 @@ unsafe extern "unadjusted" {
     pub(crate) safe fn round_f32(x: f32) -> f32;
     #[link_name = "llvm.round.f64"]
     pub(crate) safe fn round_f64(x: f64) -> f64;
+    #[link_name = "llvm.roundeven.f32"]
+    pub(crate) safe fn roundeven_f32(x: f32) -> f32;
+    #[link_name = "llvm.roundeven.f64"]
+    pub(crate) safe fn roundeven_f64(x: f64) -> f64;
     #[link_name = "llvm.sqrt.f32"]
     pub(crate) safe fn sqrt_f32(x: f32) -> f32;
     #[link_name = "llvm.sqrt.f64"]

@@ -379,6 +379,7 @@ fn float_functions_are_instructions_where_there_are_some() {
     for (kernel, instruction) in [
         ("floor_f32", "cvt.rmi.f32.f32"),
         ("ceil_f32", "cvt.rpi.f32.f32"),
+        ("round_ties_even_f32", "cvt.rni.f32.f32"),
         ("trunc_f64", "cvt.rzi.f64.f64"),
         ("round_f32", "cvt.rzi.f32.f32"),
         ("fract_f64", "sub.rn.f64"),
@@ -407,6 +408,23 @@ fn float_functions_are_instructions_where_there_are_some() {
     }
     for kernel in ["sin_f32", "powf_f64", "norm_f64"] {
         assert_eq!(count(NvvmArch::Compute75, kernel, ".approx"), 0, "{kernel} is no approximation");
+    }
+}
+
+#[test]
+fn a_rounding_to_an_integer_is_one_conversion() {
+    for (kernel, instruction) in [
+        ("cast_f32", "cvt.rzi.s32.f32"),
+        ("float2int_rn", "cvt.rni.s32.f32"),
+        ("float2uint_rd", "cvt.rmi.u32.f32"),
+        ("double2ll_ru", "cvt.rpi.s64.f64"),
+    ] {
+        expect(kernel, &["ld.global", instruction, "st.global"]);
+        for arch in ARCHES {
+            assert_eq!(count(arch, kernel, "cvt.r"), 1, "{kernel}");
+            // Only an integer of 64 bits is wrong for NaN.
+            assert_eq!(count(arch, kernel, "selp"), usize::from(kernel == "double2ll_ru"), "{kernel}");
+        }
     }
 }
 

@@ -62,13 +62,13 @@ pub fn hiloint2double(x: i32, y: i32) -> f64 {
     f64::from_bits((u64::from(x.cast_unsigned()) << 32) | u64::from(y.cast_unsigned()))
 }
 
-/// A float to an integer: rounded to a whole number first, in four ways.
+/// A float to an integer: rounded to a whole number first, in four ways. `cuda_builder` makes one `cvt` of both steps.
 macro_rules! to_integer {
-    ($($name:ident: $float:ident as $integer:ident as $result:ident, $rint:ident;)*) => {$(paste! {
+    ($($name:ident: $float:ident as $integer:ident as $result:ident;)*) => {$(paste! {
         to_integer!(@ [<$name _rd>], $float as $integer as $result, GpuFloat::floor, "down");
         to_integer!(@ [<$name _ru>], $float as $integer as $result, GpuFloat::ceil, "up");
         to_integer!(@ [<$name _rz>], $float as $integer as $result, GpuFloat::trunc, "towards zero");
-        to_integer!(@ [<$name _rn>], $float as $integer as $result, libm::$rint, "to nearest, ties to even");
+        to_integer!(@ [<$name _rn>], $float as $integer as $result, GpuFloat::round_ties_even, "to nearest, ties to even");
     })*};
     (@ $name:ident, $float:ident as $integer:ident as $result:ident, $round:path, $way:literal) => {
         #[doc = concat!("The whole number, rounded ", $way, ", as the bits of the nearest `", stringify!($integer), "`.")]
@@ -81,14 +81,14 @@ macro_rules! to_integer {
 }
 
 to_integer! {
-    double2int: f64 as i32 as i32, rint;
-    double2uint: f64 as u32 as i32, rint;
-    double2ll: f64 as i64 as i64, rint;
-    double2ull: f64 as u64 as i64, rint;
-    float2int: f32 as i32 as i32, rintf;
-    float2uint: f32 as u32 as i32, rintf;
-    float2ll: f32 as i64 as i64, rintf;
-    float2ull: f32 as u64 as i64, rintf;
+    double2int: f64 as i32 as i32;
+    double2uint: f64 as u32 as i32;
+    double2ll: f64 as i64 as i64;
+    double2ull: f64 as u64 as i64;
+    float2int: f32 as i32 as i32;
+    float2uint: f32 as u32 as i32;
+    float2ll: f32 as i64 as i64;
+    float2ull: f32 as u64 as i64;
 }
 
 /// A number to a float of less precision: one `cvt` on the GPU.

@@ -110,7 +110,7 @@ functions! {
     /// The natural logarithm of the gamma function's magnitude.
     lgamma, lgammaf(x: Float) -> Float = libm::lgamma(x), libm::lgammaf(x);
     /// The nearest integer, ties to even.
-    llrint, llrintf(x: Float) -> i64 = libm::rint(x) as i64, libm::rintf(x) as i64;
+    llrint, llrintf(x: Float) -> i64 = GpuFloat::round_ties_even(x) as i64, GpuFloat::round_ties_even(x) as i64;
     /// The nearest integer, halves away from 0.
     llround, llroundf(x: Float) -> i64 = GpuFloat::round(x) as i64, GpuFloat::round(x) as i64;
     /// The natural logarithm.
@@ -124,7 +124,7 @@ functions! {
     /// The exponent of the highest bit as a float; minus infinity for 0.
     logb, logbf(x: Float) -> Float = exponent(x, f64::from(libm::ilogb(x))), exponent(f64::from(x), f64::from(libm::ilogbf(x))) as f32;
     /// The nearest whole number, ties to even.
-    nearbyint, nearbyintf(x: Float) -> Float = libm::rint(x), libm::rintf(x);
+    nearbyint, nearbyintf(x: Float) -> Float = GpuFloat::round_ties_even(x), GpuFloat::round_ties_even(x);
     /// The next float after `x` on the way to `y`.
     nextafter, nextafterf(x: Float, y: Float) -> Float = libm::nextafter(x, y), libm::nextafterf(x, y);
     /// The standard normal distribution's cumulative function.
@@ -140,7 +140,7 @@ functions! {
     /// The IEEE remainder: `x` minus the nearest multiple of `y`, ties to even.
     remainder, remainderf(x: Float, y: Float) -> Float = libm::remainder(x, y), libm::remainderf(x, y);
     /// The nearest whole number, ties to even.
-    rint, rintf(x: Float) -> Float = libm::rint(x), libm::rintf(x);
+    rint, rintf(x: Float) -> Float = GpuFloat::round_ties_even(x), GpuFloat::round_ties_even(x);
     /// The nearest whole number, halves away from 0.
     round, roundf(x: Float) -> Float = GpuFloat::round(x), GpuFloat::round(x);
     /// The square root's reciprocal; that of an `f32` is `rsqrt.approx.f32`, within 2 ulp.

@@ -51,7 +51,7 @@ macro_rules! both {
     ($($type:ident)*) => {
         of_one! {$(
             $type GpuFloat [
-                floor ceil round trunc fract abs signum sqrt exp exp2 ln log2 log10 cbrt sin cos tan asin acos atan exp_m1
+                floor ceil round round_ties_even trunc fract abs signum sqrt exp exp2 ln log2 log10 cbrt sin cos tan asin acos atan exp_m1
                 ln_1p sinh cosh tanh asinh acosh atanh
             ];
             $type FloatExt [
@@ -93,6 +93,17 @@ macro_rules! both {
             pub unsafe fn [<$type _unbiased_exp>](inputs: &[$type], exponents: *mut i32) {
                 if let Some(&input) = inputs.get(crate::place()) {
                     *exponents.add(crate::place()) = input.unbiased_exp();
+                }
+            }
+
+            /// Rust's casts to integers, each as 64 bits.
+            #[kernel]
+            pub unsafe fn [<$type _casts>](inputs: &[$type], results: *mut [i64; 8]) {
+                if let Some(&x) = inputs.get(crate::place()) {
+                    *results.add(crate::place()) = [
+                        (x as i8).into(), (x as u8).into(), (x as i16).into(), (x as u16).into(), (x as i32).into(),
+                        (x as u32).into(), x as i64, (x as u64).cast_signed(),
+                    ];
                 }
             }
 

@@ -21,6 +21,10 @@ of! {
     i64 -> f32 [ll2float_rd ll2float_ru ll2float_rz ull2float_rd ull2float_ru ull2float_rz];
     f64 -> i32 [double2int_rd double2int_ru double2int_rz double2int_rn double2uint_rz ilogb];
     f64 -> i64 [double2ll_rn double2ull_rz llrint llround];
+    f32 -> i32 [
+        float2int_rd float2int_ru float2int_rz float2int_rn float2uint_rd float2uint_ru float2uint_rz float2uint_rn
+    ];
+    f32 -> i64 [float2ll_rn float2ll_rz float2ull_rd float2ull_rz];
     f32 -> f32 [rintf logbf tgammaf];
     f64 -> f64 [rint logb erfcx drcp_rd drcp_ru drcp_rz dsqrt_rd dsqrt_ru dsqrt_rz];
 }

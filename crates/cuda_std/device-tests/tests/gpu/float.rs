@@ -123,6 +123,20 @@ macro_rules! tests {
                     same(found, $float::mul_add(a, b, c), "mul_add", &(a, b, c));
                 }
 
+                let found = results([77_i64; 8], inputs.len());
+                run!(kernels, &format!("{prefix}_casts"), shape(inputs.len()), [
+                    input.as_device_ptr(), inputs.len(), found.as_device_ptr(),
+                ]);
+                for (&x, found) in inputs.iter().zip(read(&found)) {
+                    let expected: [i64; 8] = [
+                        (x as i8).into(), (x as u8).into(), (x as i16).into(), (x as u16).into(), (x as i32).into(),
+                        (x as u32).into(), x as i64, (x as u64).cast_signed(),
+                    ];
+                    if found != expected {
+                        different.note("casts", format!("{x:e} is {found:?}, expected {expected:?}"));
+                    }
+                }
+
                 let found = results([77.0 as $float; 5], lefts.len());
                 run!(kernels, &format!("{prefix}_arithmetic"), shape(lefts.len()), [
                     left.as_device_ptr(), lefts.len(), right.as_device_ptr(), rights.len(), found.as_device_ptr(),
@@ -168,6 +182,7 @@ tests! {
         floor f32::floor;
         ceil f32::ceil;
         round f32::round;
+        round_ties_even f32::round_ties_even;
         trunc f32::trunc;
         fract f32::fract;
         abs f32::abs;
@@ -227,6 +242,7 @@ tests! {
         floor f64::floor;
         ceil f64::ceil;
         round f64::round;
+        round_ties_even f64::round_ties_even;
         trunc f64::trunc;
         fract f64::fract;
         abs f64::abs;

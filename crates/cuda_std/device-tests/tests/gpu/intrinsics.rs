@@ -61,6 +61,10 @@ fn conversions_and_functions_are_the_hosts() {
             double2int_rd double2int_ru double2int_rz double2int_rn double2uint_rz ilogb
         ]);
         same_as_here!(kernels, doubles, 77_i64, [double2ll_rn double2ull_rz llrint llround]);
+        same_as_here!(kernels, singles, 77_i32, [
+            float2int_rd float2int_ru float2int_rz float2int_rn float2uint_rd float2uint_ru float2uint_rz float2uint_rn
+        ]);
+        same_as_here!(kernels, singles, 77_i64, [float2ll_rn float2ll_rz float2ull_rd float2ull_rz]);
         same_as_here!(kernels, singles, 77.0_f32, [rintf logbf tgammaf]);
         same_as_here!(kernels, doubles, 77.0_f64, [rint logb erfcx]);
     }

@@ -1,5 +1,5 @@
 //! Float functions that are hardware instructions, and approximations.
-use cuda_std::{FloatExt, GpuFloat, approx, kernel};
+use cuda_std::{FloatExt, GpuFloat, approx, intrinsics, kernel};
 
 macro_rules! one {
     ($($name:ident $type:ty, |$x:ident| $value:expr;)*) => {$(
@@ -16,7 +16,12 @@ macro_rules! one {
 one! {
     floor_f32 f32, |x| GpuFloat::floor(x);
     ceil_f32 f32, |x| GpuFloat::ceil(x);
+    round_ties_even_f32 f32, |x| GpuFloat::round_ties_even(x);
     trunc_f64 f64, |x| GpuFloat::trunc(x);
+    cast_f32 f32, |x| f32::from_bits((x as i32).cast_unsigned());
+    float2int_rn f32, |x| intrinsics::int_as_float(intrinsics::float2int_rn(x));
+    float2uint_rd f32, |x| intrinsics::int_as_float(intrinsics::float2uint_rd(x));
+    double2ll_ru f64, |x| intrinsics::longlong_as_double(intrinsics::double2ll_ru(x));
     sqrt_f32 f32, |x| GpuFloat::sqrt(x);
     sqrt_f64 f64, |x| GpuFloat::sqrt(x);
     mul_add_f32 f32, |x| GpuFloat::mul_add(x, x, 3.0);
