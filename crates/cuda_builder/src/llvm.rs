@@ -22,7 +22,7 @@ pub(crate) use builder::Builder;
 pub(crate) use context::Context;
 pub(crate) use module::Module;
 pub(crate) use target_machine::{Optimise, TargetMachine};
-pub(crate) use value::{AddressSpace, Block, FastMath, Linkage, Location, Opcode, Position, Value};
+pub(crate) use value::{AddressSpace, Assembly, Block, FastMath, Linkage, Location, Opcode, Position, Value};
 
 use api::Functions;
 

@@ -4,6 +4,7 @@
 //! moved to its address space afterwards would leave generic accesses behind, and a `static mut` that only
 //! the host writes would have been folded to its initialiser.
 
+mod assembly_memories;
 mod constant_memory;
 mod convergence;
 mod dynamic_shared;
@@ -154,13 +155,9 @@ pub(crate) fn optimise(
     let originals = audit::Originals::number(module);
     // Alignment is inferred again once loops are unrolled and state spaces known: with it the target joins neighbouring
     // accesses into vectors, as ptxas would, and PTX shows what will run.
-    machine.run(
-        module,
-        &format!(
-            "{level},function(infer-address-spaces,early-cse,infer-alignment),\
-             globaldce,verify"
-        ),
-    )?;
+    machine.run(module, level)?;
+    assembly_memories::run(module);
+    machine.run(module, "function(infer-address-spaces,early-cse,infer-alignment),globaldce,verify")?;
     local_atomics::run(module);
     float_to_integer::run(module);
     machine.run(module, "verify")?;

@@ -371,6 +371,13 @@ fn atomics_have_their_ordering_and_scope() {
             "fence.sc.sys;",
         ],
     );
+    expect(
+        "atomic_shared",
+        &["st.relaxed.cta.shared.b32", "atom.acq_rel.cta.shared.add.u32", "ld.acquire.cta.shared.b32"],
+    );
+    for arch in ARCHES {
+        assert_eq!(count(arch, "atomic_shared", "cvta.shared"), 0, "the array's address stays its own");
+    }
     expect("atomic_of_core", &["add.u32"]);
 }
 

@@ -98,6 +98,7 @@ functions! {
     LLVMInt32TypeInContext(Raw) -> Raw;
     LLVMIntTypeInContext(Raw, c_uint) -> Raw;
     LLVMFunctionType(Raw, *mut Raw, c_uint, Bool) -> Raw;
+    LLVMPointerTypeInContext(Raw, c_uint) -> Raw;
     LLVMArrayType2(Raw, u64) -> Raw;
     LLVMABISizeOfType(Raw, Raw) -> c_ulonglong;
     LLVMGetModuleDataLayout(Raw) -> Raw;
@@ -111,6 +112,7 @@ functions! {
     LLVMGetUser(Raw) -> Raw;
     LLVMGetNumOperands(Raw) -> c_int;
     LLVMGetOperand(Raw, c_uint) -> Raw;
+    LLVMSetOperand(Raw, c_uint, Raw);
     LLVMIsAFunction(Raw) -> Raw;
     LLVMIsAInstruction(Raw) -> Raw;
     LLVMIsAConstantExpr(Raw) -> Raw;
@@ -123,6 +125,8 @@ functions! {
     LLVMConstInt(Raw, c_ulonglong, Bool) -> Raw;
     LLVMGetUndef(Raw) -> Raw;
     LLVMConstAddrSpaceCast(Raw, Raw) -> Raw;
+    LLVMGetGEPSourceElementType(Raw) -> Raw;
+    LLVMConstGEP2(Raw, Raw, *mut Raw, c_uint) -> Raw;
 
     // Globals: functions and variables.
     LLVMIsDeclaration(Raw) -> Bool;
@@ -179,6 +183,12 @@ functions! {
     LLVMIsAInlineAsm(Raw) -> Raw;
     LLVMGetInlineAsmAsmString(Raw, *mut usize) -> *const c_char;
     LLVMGetInlineAsmHasSideEffects(Raw) -> Bool;
+    LLVMGetInlineAsmConstraintString(Raw, *mut usize) -> *const c_char;
+    LLVMGetInlineAsmFunctionType(Raw) -> Raw;
+    LLVMGetInlineAsmNeedsAlignedStack(Raw) -> Bool;
+    LLVMGetInlineAsmDialect(Raw) -> c_int;
+    LLVMGetInlineAsmCanUnwind(Raw) -> Bool;
+    LLVMGetInlineAsm(Raw, *const c_char, usize, *const c_char, usize, Bool, Bool, c_int, Bool) -> Raw;
     LLVMGetNumArgOperands(Raw) -> c_uint;
     LLVMCanValueUseFastMathFlags(Raw) -> Bool;
     LLVMGetFastMathFlags(Raw) -> c_uint;
@@ -208,6 +218,9 @@ functions! {
     LLVMBuildCall2(Raw, Raw, Raw, *mut Raw, c_uint, *const c_char) -> Raw;
     LLVMBuildFCmp(Raw, c_int, Raw, Raw, *const c_char) -> Raw;
     LLVMBuildTrunc(Raw, Raw, Raw, *const c_char) -> Raw;
+    LLVMBuildAddrSpaceCast(Raw, Raw, Raw, *const c_char) -> Raw;
+    LLVMBuildPtrToInt(Raw, Raw, Raw, *const c_char) -> Raw;
+    LLVMBuildIntToPtr(Raw, Raw, Raw, *const c_char) -> Raw;
 
     // Metadata.
     LLVMValueAsMetadata(Raw) -> Raw;

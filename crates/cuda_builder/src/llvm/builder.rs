@@ -75,6 +75,30 @@ impl<'c> Builder<'c> {
         })
     }
 
+    /// The address within a memory that a generic pointer points into, as a pointer of the generic type: for assembly, which is
+    /// given 64 bits.
+    pub(crate) fn address_within(&self, pointer: Value<'c>, space: u32) -> Value<'c> {
+        let functions = self.context.llvm.functions;
+        // LLVM folds no cast there and back around a constant with an offset.
+        let known = if pointer.is_constant_value() { pointer.as_specific() } else { None };
+        // SAFETY: the callers pass a live generic pointer; all pointers of the target have 64 bits.
+        self.value(unsafe {
+            let kind = (functions.LLVMPointerTypeInContext)(self.context.raw, space);
+            let specific = known.map_or_else(
+                || (functions.LLVMBuildAddrSpaceCast)(self.raw, pointer.raw, kind, c"".as_ptr()),
+                |known| known.raw,
+            );
+            let integer = (functions.LLVMIntTypeInContext)(self.context.raw, 64);
+            let address = (functions.LLVMBuildPtrToInt)(self.raw, specific, integer, c"".as_ptr());
+            (functions.LLVMBuildIntToPtr)(
+                self.raw,
+                address,
+                (functions.LLVMTypeOf)(pointer.raw),
+                c"".as_ptr(),
+            )
+        })
+    }
+
     /// An integer's low bits, as the type of another value.
     pub(crate) fn truncate(&self, integer: Value<'c>, like: Value<'c>) -> Value<'c> {
         let functions = self.context.llvm.functions;

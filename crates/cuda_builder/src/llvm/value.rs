@@ -15,7 +15,7 @@ use super::{Context, Functions};
 
 pub(crate) use blocks::Block;
 pub(crate) use globals::Linkage;
-pub(crate) use instructions::{FastMath, Opcode};
+pub(crate) use instructions::{Assembly, FastMath, Opcode};
 pub(crate) use locations::{Location, Position};
 
 /// A value inside a module: a plain copy of its address. It must not be used once the value, or its module, was deleted;
@@ -185,6 +185,29 @@ impl<'c> Value<'c> {
             (self.functions().LLVMConstAddrSpaceCast)(self.raw, (self.functions().LLVMTypeOf)(like.raw))
         };
         Value { context: self.context, raw }
+    }
+
+    /// What this constant pointer was cast to the generic address space from, with the offsets that were added since; `None` if it
+    /// was not.
+    pub(super) fn as_specific(self) -> Option<Value<'c>> {
+        match self.opcode()? {
+            Opcode::AddressSpaceCast => self.operands().next(),
+            Opcode::ElementPointer => {
+                let base = self.operands().next()?.as_specific()?;
+                let mut indices: Vec<Raw> = self.operands().skip(1).map(|index| index.raw).collect();
+                // SAFETY: the callers ask this of constants only; the offsets' types and numbers are those of the same expression.
+                let raw = unsafe {
+                    (self.functions().LLVMConstGEP2)(
+                        (self.functions().LLVMGetGEPSourceElementType)(self.raw),
+                        base.raw,
+                        indices.as_mut_ptr(),
+                        indices.len() as u32,
+                    )
+                };
+                Some(Value { context: self.context, raw })
+            }
+            _ => None,
+        }
     }
 
     /// Puts `new`, of the same type, wherever this value is used: instructions and constants.

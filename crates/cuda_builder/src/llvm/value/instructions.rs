@@ -1,8 +1,9 @@
 //! Instructions, and what is asked of constant expressions as of them.
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 
 use super::{FUNCTION_INDEX, Value};
+use crate::llvm::api::Raw;
 
 /// The operation of an instruction or constant expression: the ones that the passes tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +77,8 @@ impl FastMath {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Assembly {
     pub(crate) text: String,
+    /// LLVM's constraints, separated by commas: outputs, inputs, and what else it changes.
+    pub(crate) constraints: String,
     /// Whether it does more than compute its outputs.
     pub(crate) has_effects: bool,
 }
@@ -117,14 +120,55 @@ impl<'c> Value<'c> {
             if (functions.LLVMIsAInlineAsm)(self.raw).is_null() {
                 return None;
             }
-            let mut length = 0;
-            let start = (functions.LLVMGetInlineAsmAsmString)(self.raw, &mut length);
-            let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length);
+            let string = |get: unsafe extern "C" fn(Raw, *mut usize) -> *const c_char| {
+                let mut length = 0;
+                let start = get(self.raw, &mut length);
+                let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length);
+                String::from_utf8_lossy(bytes).into_owned()
+            };
             Some(Assembly {
-                text: String::from_utf8_lossy(bytes).into_owned(),
+                text: string(functions.LLVMGetInlineAsmAsmString),
+                constraints: string(functions.LLVMGetInlineAsmConstraintString),
                 has_effects: (functions.LLVMGetInlineAsmHasSideEffects)(self.raw) != 0,
             })
         }
+    }
+
+    /// This inline assembly with another text.
+    pub(crate) fn with_assembly_text(self, text: &str) -> Value<'c> {
+        let functions = self.functions();
+        // SAFETY: the callers ask this of inline assembly only; everything but the text is its own.
+        let raw = unsafe {
+            let mut length = 0;
+            let constraints = (functions.LLVMGetInlineAsmConstraintString)(self.raw, &mut length);
+            (functions.LLVMGetInlineAsm)(
+                (functions.LLVMGetInlineAsmFunctionType)(self.raw),
+                text.as_ptr().cast(),
+                text.len(),
+                constraints,
+                length,
+                (functions.LLVMGetInlineAsmHasSideEffects)(self.raw),
+                (functions.LLVMGetInlineAsmNeedsAlignedStack)(self.raw),
+                (functions.LLVMGetInlineAsmDialect)(self.raw),
+                (functions.LLVMGetInlineAsmCanUnwind)(self.raw),
+            )
+        };
+        Value { context: self.context, raw }
+    }
+
+    /// Has a call go to another callee of the same type.
+    pub(crate) fn set_callee(self, callee: Value<'c>) {
+        // SAFETY: the callers ask this of calls only, whose last operand is the callee.
+        unsafe {
+            let last = (self.functions().LLVMGetNumOperands)(self.raw).cast_unsigned() - 1;
+            (self.functions().LLVMSetOperand)(self.raw, last, callee.raw);
+        }
+    }
+
+    /// Puts another value of the same type in the place of an argument.
+    pub(crate) fn set_argument(self, index: usize, argument: Value<'c>) {
+        // SAFETY: the callers ask this of calls that have the argument; arguments are the first operands.
+        unsafe { (self.functions().LLVMSetOperand)(self.raw, index as u32, argument.raw) };
     }
 
     /// The arguments of a call.

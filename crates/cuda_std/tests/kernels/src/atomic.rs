@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use cuda_std::atomic::{
     AtomicF32, AtomicF64, BlockAtomicF32, SystemAtomicF32, SystemAtomicF64, intrinsics, mid,
 };
-use cuda_std::kernel;
+use cuda_std::{kernel, shared_array};
 
 #[kernel]
 pub unsafe fn atomic_floats(
@@ -60,6 +60,17 @@ pub unsafe fn atomic_intrinsics(data: *mut u32) {
         intrinsics::membar_device();
         intrinsics::fence_acqrel_block();
         intrinsics::fence_sc_system();
+    }
+}
+
+#[kernel]
+pub unsafe fn atomic_shared(bins: *const u32, output: *mut u32) {
+    unsafe {
+        let counts = shared_array![u32; 64];
+        let count = counts.add(*bins as usize);
+        mid::atomic_store_32_block(count, Ordering::Relaxed, 0);
+        mid::atomic_fetch_add_u32_block(count, Ordering::AcqRel, 1);
+        *output = mid::atomic_load_32_block(count, Ordering::Acquire);
     }
 }
 
