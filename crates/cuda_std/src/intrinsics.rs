@@ -11,7 +11,7 @@
 //! | [`math`](self#functions) | `acos` to `yn`, `f64`; with an `f` behind, `f32` | the same |
 //! | fast | `fast_*`: the special function unit's approximations | full precision |
 //! | rounded | `dadd_rd` to `fsub_rz`: arithmetic with the rounding in the name | `_rn` only |
-//! | convert | `double2int_rd` to `ull2float_rz` | the same |
+//! | convert | `double2int_rd` to `ull2float_rz`, and those of `bfloat16` | the same |
 //! | integer | `abs` to `usad` | the same |
 //!
 //! The rounding is `_rn` to nearest, ties to even; `_rd` down; `_ru` up; `_rz` towards zero.

@@ -436,6 +436,15 @@ fn a_rounding_to_an_integer_is_one_conversion() {
 }
 
 #[test]
+fn brain_floats_are_one_conversion_where_there_is_one() {
+    for (kernel, instruction) in [("bfloat16", "cvt.rn.bf16.f32"), ("bfloat162", "cvt.rn.bf16x2.f32")] {
+        expect_in_order(NvvmArch::Compute80, kernel, &["ld.global", instruction, "st.global"]);
+        assert_eq!(count(NvvmArch::Compute75, kernel, ".bf16"), 0, "{kernel} needs sm_80");
+        expect(kernel, &["ld.global", "st.global"]);
+    }
+}
+
+#[test]
 fn exponential_functions_are_short() {
     // The load, the store, and what moves the parameter and returns are five.
     for (kernel, approximations, others) in [

@@ -55,6 +55,62 @@ pub fn half2float(h: i16) -> f32 {
     half::f16::from_bits(h.cast_unsigned()).to_f32()
 }
 
+/// The nearest `bfloat16`'s bits, ties to even (`cvt.rn.bf16.f32`; below compute capability 8.0 the same by integers).
+///
+/// NaN becomes 0x7fff.
+#[inline(always)]
+#[must_use]
+pub fn float2bfloat16_rn(f: f32) -> i16 {
+    #[cfg(target_arch = "nvptx64")]
+    if crate::intrinsic::architecture() >= 800 {
+        let result: i16;
+        // SAFETY: arithmetic.
+        unsafe {
+            core::arch::asm!(
+                "cvt.rn.bf16.f32 {}, {};",
+                out(reg16) result, in(reg32) f, options(pure, nomem, nostack, preserves_flags)
+            );
+        }
+        return result;
+    }
+    upper_half(f).cast_signed()
+}
+
+/// Two nearest `bfloat16`'s bits, those of `high` in the upper half (`cvt.rn.bf16x2.f32`), each as of [`float2bfloat16_rn`].
+#[inline(always)]
+#[must_use]
+pub fn floats2bfloat162_rn(low: f32, high: f32) -> i32 {
+    #[cfg(target_arch = "nvptx64")]
+    if crate::intrinsic::architecture() >= 800 {
+        let result: i32;
+        // SAFETY: arithmetic.
+        unsafe {
+            core::arch::asm!(
+                "cvt.rn.bf16x2.f32 {}, {}, {};",
+                out(reg32) result, in(reg32) high, in(reg32) low, options(pure, nomem, nostack, preserves_flags)
+            );
+        }
+        return result;
+    }
+    (u32::from(upper_half(high)) << 16 | u32::from(upper_half(low))).cast_signed()
+}
+
+/// The number of the `bfloat16` with these bits; each of these is an `f32`.
+#[inline(always)]
+#[must_use]
+pub fn bfloat162float(h: i16) -> f32 {
+    f32::from_bits(u32::from(h.cast_unsigned()) << 16)
+}
+
+/// The upper half of an `f32`'s bits, rounded to nearest, ties to even: a `bfloat16`. A carry goes into the exponent, as it
+/// should.
+#[inline(always)]
+fn upper_half(f: f32) -> u16 {
+    let bits = f.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+    if f.is_nan() { 0x7fff } else { rounded as u16 }
+}
+
 /// The number whose representation has these upper, `x`, and lower, `y`, 32 bits.
 #[inline(always)]
 #[must_use]
@@ -226,6 +282,28 @@ mod tests {
         assert_eq!(hiloint2double(double2hiint(x), double2loint(x)), x);
         assert_eq!((longlong_as_double(double_as_longlong(x)), int_as_float(float_as_int(-0.1))), (x, -0.1));
         assert_eq!((uint2double_rn(-1), int2double_rn(-1)), (4_294_967_295.0, -1.0));
+    }
+
+    #[test]
+    fn brain_floats_are_rounded_to_nearest() {
+        for (float, bits) in [
+            (1.0, 0x3f80),
+            (-2.5, 0xc020_u16),
+            // Halfway: to the even one, below and above.
+            (f32::from_bits(0x3f80_8000), 0x3f80),
+            (f32::from_bits(0x3f81_8000), 0x3f82),
+            (f32::from_bits(0x3f80_8001), 0x3f81),
+            (f32::from_bits(1), 0),
+            (f32::MAX, 0x7f80),
+            (f32::NEG_INFINITY, 0xff80),
+            (f32::NAN, 0x7fff),
+            (-f32::NAN, 0x7fff),
+        ] {
+            assert_eq!(float2bfloat16_rn(float).cast_unsigned(), bits, "{float:e}");
+            let pair = floats2bfloat162_rn(float, 1.0).cast_unsigned();
+            assert_eq!(pair, 0x3f80_0000 | u32::from(bits), "{float:e}");
+        }
+        assert_eq!((bfloat162float(0x4049), bfloat162float(-0x8000)), (3.140_625, -0.0));
     }
 
     #[cfg(feature = "half")]

@@ -25,8 +25,18 @@ of! {
         float2int_rd float2int_ru float2int_rz float2int_rn float2uint_rd float2uint_ru float2uint_rz float2uint_rn
     ];
     f32 -> i64 [float2ll_rn float2ll_rz float2ull_rd float2ull_rz];
+    f32 -> i16 [float2bfloat16_rn];
+    i16 -> f32 [bfloat162float];
     f32 -> f32 [rintf logbf tgammaf];
     f64 -> f64 [rint logb erfcx drcp_rd drcp_ru drcp_rz dsqrt_rd dsqrt_ru dsqrt_rz];
+}
+
+/// Both halves of a pair of `bfloat16`, from two inputs.
+#[kernel]
+pub unsafe fn intrinsic_floats2bfloat162_rn(inputs: &[[f32; 2]], results: *mut i32) {
+    if let Some(&[low, high]) = inputs.get(crate::place()) {
+        *results.add(crate::place()) = intrinsics::floats2bfloat162_rn(low, high);
+    }
 }
 
 /// Two inputs, one after the other.

@@ -46,6 +46,9 @@ fn conversions_and_functions_are_the_hosts() {
     longs.extend((0..1000).map(|_| random.word().cast_signed() >> (random.half() % 64)));
     let ints: Vec<i32> = longs.iter().map(|&long| long as i32).collect();
     let (doubles, singles) = (&doubles()[..], &singles()[..]);
+    let brains: Vec<i16> = (i16::MIN..=i16::MAX).collect();
+    let pairs: Vec<[f32; 2]> =
+        singles.iter().zip(singles.iter().rev()).map(|(&low, &high)| [low, high]).collect();
     for kernels in gpu().kernels(Part::Floats) {
         same_as_here!(kernels, doubles, 77.0_f32, [double2float_rd double2float_ru double2float_rz double2float_rn]);
         same_as_here!(kernels, &ints, 77.0_f32, [
@@ -65,6 +68,15 @@ fn conversions_and_functions_are_the_hosts() {
             float2int_rd float2int_ru float2int_rz float2int_rn float2uint_rd float2uint_ru float2uint_rz float2uint_rn
         ]);
         same_as_here!(kernels, singles, 77_i64, [float2ll_rn float2ll_rz float2ull_rd float2ull_rz]);
+        same_as_here!(kernels, singles, 77_i16, [float2bfloat16_rn]);
+        same_as_here!(kernels, &brains, 77.0_f32, [bfloat162float]);
+        let expected: Vec<i32> =
+            pairs.iter().map(|&[low, high]| intrinsics::floats2bfloat162_rn(low, high)).collect();
+        assert_same(
+            &launched(kernels, "floats2bfloat162_rn", &pairs, 77_i32),
+            &expected,
+            "floats2bfloat162_rn",
+        );
         same_as_here!(kernels, singles, 77.0_f32, [rintf logbf tgammaf]);
         same_as_here!(kernels, doubles, 77.0_f64, [rint logb erfcx]);
     }

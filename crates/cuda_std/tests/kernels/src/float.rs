@@ -21,6 +21,8 @@ one! {
     cast_f32 f32, |x| f32::from_bits((x as i32).cast_unsigned());
     float2int_rn f32, |x| intrinsics::int_as_float(intrinsics::float2int_rn(x));
     float2uint_rd f32, |x| intrinsics::int_as_float(intrinsics::float2uint_rd(x));
+    bfloat16 f32, |x| intrinsics::bfloat162float(intrinsics::float2bfloat16_rn(x));
+    bfloat162 f32, |x| intrinsics::int_as_float(intrinsics::floats2bfloat162_rn(x, 1.0));
     double2ll_ru f64, |x| intrinsics::longlong_as_double(intrinsics::double2ll_ru(x));
     sqrt_f32 f32, |x| GpuFloat::sqrt(x);
     sqrt_f64 f64, |x| GpuFloat::sqrt(x);
