@@ -217,6 +217,9 @@ pub struct LaunchCounters {
     /// Values that `match.any` has told apart, summed over warps.
     #[serde(default, skip_serializing_if = "is_default")]
     pub matched_values: u64,
+    /// Requests to the shared memory of other blocks of a cluster, which count as shared requests too.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cluster_requests: u64,
     /// Over the host link.
     #[serde(default, skip_serializing_if = "is_default")]
     pub link: LinkCounts,

@@ -12,9 +12,8 @@
 //! * **Code.** A module or a library is PTX text of any `.target`, plain or in a fat binary; machine code is refused.
 //! * **Memory.** Each device has its own memory, and no device accesses another's. All devices access pinned,
 //!   registered and managed memory.
-//! * **Not simulated.** Clusters of several blocks, textures and arrays, tensor maps, virtual memory management, and
-//!   sharing between processes: the device's attributes say so, and the calls return `CUDA_ERROR_NOT_SUPPORTED` and
-//!   name themselves once on stderr.
+//! * **Not simulated.** Textures and arrays, tensor maps, virtual memory management, and sharing between processes: the
+//!   device's attributes say so, and the calls return `CUDA_ERROR_NOT_SUPPORTED` and name themselves once on stderr.
 //! * **Faults.** When a kernel faults, stderr says what, where and in which thread. As on a GPU, the context returns
 //!   the error to every later call. Other contexts, and a primary context after its reset, stay usable; on a GPU the
 //!   process is lost.

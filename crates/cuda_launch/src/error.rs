@@ -87,7 +87,7 @@ fn advice(error: ext::Error, cluster: Option<Cluster>) -> String {
     match (error.code, cluster) {
         (Code::NOT_SUPPORTED, Some(cluster)) => format!(
             ". It has clusters of {cluster} blocks, which a device of compute capability 9.0 or later has, with a driver for CUDA 11.8 or \
-             later; the simulated driver has none"
+             later"
         ),
         (Code::NOT_SUPPORTED, None) => {
             String::from(". Launches with attributes need a driver for CUDA 11.8 or later")
@@ -111,4 +111,24 @@ fn clusters(blocks: Option<[u32; 3]>) -> String {
 
 fn suggestion(name: &Option<String>) -> String {
     name.as_ref().map_or_else(String::new, |name| format!("; it has `{name}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_cluster_is_said_with_the_way_out() {
+        let refused = |code, cluster: Option<[u32; 3]>| {
+            advice(ext::Error { function: "cuLaunchKernelEx", code }, cluster.map(Cluster::new))
+        };
+        assert_eq!(
+            refused(Code::NOT_SUPPORTED, Some([2, 1, 1])),
+            ". It has clusters of 2 blocks, which a device of compute capability 9.0 or later has, with a driver for CUDA 11.8 or later"
+        );
+        assert_eq!(
+            refused(Code(912), Some([8, 1, 1])),
+            ". The device has no clusters of 8 such blocks: take smaller clusters, or blocks with less shared memory"
+        );
+    }
 }

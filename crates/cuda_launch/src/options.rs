@@ -17,7 +17,7 @@ use cuda_std::launch::{Cluster, Shape};
 ///
 /// | attribute | needs | on the simulated driver |
 /// | --- | --- | --- |
-/// | [`in_clusters`](Self::in_clusters) | compute capability 9.0 | clusters of one block alone |
+/// | [`in_clusters`](Self::in_clusters) | compute capability 9.0 | as on a device |
 /// | [`overlapping`](Self::overlapping) | compute capability 9.0 | launches run one after the other, as they may |
 /// | [`cooperative`](Self::cooperative) | | as on a device |
 /// | [`with_priority`](Self::with_priority) | | no effect |

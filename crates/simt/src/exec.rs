@@ -10,6 +10,7 @@ mod barrier;
 mod block;
 mod builtin;
 mod call;
+mod cluster;
 mod collective;
 mod compile;
 mod context;
@@ -53,7 +54,7 @@ mod worker;
 
 pub use crate::decode::DecodeError;
 pub(crate) use adjacent::Merged;
-pub use error::{LaunchFailure, LoadError};
+pub use error::{ClusterMisfit, LaunchFailure, LoadError};
 pub use kernel::{Kernel, ParameterLayout, Variable, VariableKind};
 pub use launch::launch;
 pub use native::{Tier, compiler};

@@ -55,6 +55,7 @@ pub mod exec {
 pub mod memory {
     pub use crate::memory::access::Environment;
     pub use crate::memory::barrier::{MBARRIER, Progress};
+    pub use crate::memory::cluster::ClusterMemory;
     pub use crate::memory::instruction::{MemoryInstruction, decode};
     pub use crate::memory::local::LocalMemory;
     pub use crate::memory::lookup::{AccessFault, LookupCache};

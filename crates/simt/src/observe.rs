@@ -66,6 +66,9 @@ pub struct Distance {
 
 /// Observes the blocks of a run, which one worker executes in order.
 ///
+/// Each block of a cluster of several is a run of its own. The worker executes the cluster's blocks in turn, and tells the
+/// observer of each when its block goes on ([`Observer::block_resumes`]).
+///
 /// Each method does nothing unless it is overridden. Executors that vectorise report some accesses by methods that are
 /// not documented, which call [`Observer::access`] unless they are overridden.
 #[allow(unused_variables, reason = "the names say what there is to see")]
@@ -92,6 +95,10 @@ pub trait Observer {
     /// The warps of the block that ends next have come so far. Called before [`Observer::block_ends`], by executors alone.
     #[doc(hidden)]
     fn block_issued(&mut self, distance: Distance) {}
+    /// A block of a cluster goes on, after other blocks of the cluster may have been executed and have ordered what its warps
+    /// do. `written` are ranges of its shared memory that they have written, by offsets; they are there with
+    /// [`Observer::REGISTERS`] alone. Not called in launches without clusters of several blocks.
+    fn block_resumes(&mut self, block: u64, written: &[Range<u64>]) {}
     /// The block has ended, with all its warps.
     fn block_ends(&mut self, block: u64) {}
     /// The run has ended. Called by the thread that executed it, before [`Observation::end`].
@@ -186,10 +193,11 @@ pub trait Observation {
     /// parallel unless [`Observation::in_order`].
     ///
     /// If a block waits for one that has not begun, its run ends with it. The rest of the run becomes a run of its own,
-    /// with an observer of its own, and both are executed in turn.
+    /// with an observer of its own, and both are executed in turn. In launches with clusters of several blocks each block is
+    /// a run.
     fn run_of_blocks(&self) -> u64;
 
-    /// Returns true if each run must end before the next begins.
+    /// Returns true if each run must end before the next begins, except those of the blocks of one cluster.
     fn in_order(&self) -> bool {
         false
     }
@@ -234,6 +242,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn block_issued(&mut self, distance: Distance) {
         self.0.block_issued(distance);
         self.1.block_issued(distance);
+    }
+    fn block_resumes(&mut self, block: u64, written: &[Range<u64>]) {
+        self.0.block_resumes(block, written);
+        self.1.block_resumes(block, written);
     }
     fn block_ends(&mut self, block: u64) {
         self.0.block_ends(block);

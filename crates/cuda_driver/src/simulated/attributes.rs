@@ -129,8 +129,10 @@ pub(super) fn of(card: &Card, slot: usize, attribute: c_int) -> Outcome<c_int> {
         108 | 109 => 0,
         111 => count(limits.shared_reserved),
         113 | 115 => 1,
-        // Clusters of more than one block, tensor maps.
-        120 | 127 => 0,
+        // Clusters of several blocks.
+        120 => from(9, 0),
+        // No tensor maps.
+        127 => 0,
         // Overlapping launches (which have no effect), confidential computing, fabrics, NUMA.
         121..=126 | 128..=135 => 0,
         _ => return Err(INVALID_VALUE),

@@ -72,6 +72,15 @@ impl Function {
         Ok(())
     }
 
+    /// Returns the most blocks of a cluster: CUDA's portable size, or the largest if the kernel allows it.
+    pub(super) fn blocks_per_cluster(&self, device: &Device) -> u32 {
+        match (device.card.compute_capability.at_least(9, 0), self.large_clusters) {
+            (false, _) => 1,
+            (true, 0) => 8,
+            (true, _) => 16,
+        }
+    }
+
     /// Returns the most dynamic shared memory that a launch may request, in bytes.
     pub(super) fn most_dynamic(&self, device: &Device) -> Outcome<u32> {
         let fixed = self.kernel()?.static_shared_bytes;
@@ -314,25 +323,28 @@ entry_points! {
         out.set(bytes as usize)
     }
 
-    // Only clusters of one block are supported.
+    // Clusters are counted as if any multiprocessors could make up one: which ones can is not known.
     fn cuOccupancyMaxActiveClusters(out: Out<c_int>, function: Handle, configuration: In<Configuration>) {
         out.wanted()?;
         let configuration = configuration.get()?;
-        if configuration.cluster()?.iter().product::<u32>() != 1 {
-            return Err(INVALID_CLUSTER_SIZE);
-        }
         let threads = configuration.block().iter().product::<u32>();
         let dynamic = configuration.dynamic_shared_bytes() as usize;
+        let stated = configuration.cluster()?;
         out.set(with(function, |function, kernel, current| {
+            let cluster = stated.or(kernel.required_cluster).unwrap_or([1; 3]);
+            let size = cluster.iter().fold(1_u32, |size, &blocks| size.saturating_mul(blocks));
+            if !(1..=function.blocks_per_cluster(current.device)).contains(&size) {
+                return Err(INVALID_CLUSTER_SIZE);
+            }
             let most_dynamic = function.most_dynamic(current.device)?;
             let resident = blocks(kernel, current.device, threads, dynamic, most_dynamic);
-            Ok((resident * current.device.card.multiprocessors) as c_int)
+            Ok((resident * current.device.card.multiprocessors / size) as c_int)
         })?)
     }
 
     fn cuOccupancyMaxPotentialClusterSize(out: Out<c_int>, function: Handle, configuration: In<Configuration>) {
         out.wanted()?;
         configuration.get()?;
-        with(function, |_, _, _| out.set(1))
+        with(function, |function, _, current| out.set(function.blocks_per_cluster(current.device) as c_int))
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::c_uint;
 use std::sync::{Arc, OnceLock};
 
-use simt::exec::{self, Kernel, LaunchFailure, Machine};
+use simt::exec::{self, ClusterMisfit, Kernel, LaunchFailure, Machine};
 
 use super::attributes;
 use super::codes::{
@@ -30,6 +30,10 @@ pub(super) struct Launch {
     name: Arc<str>,
     pub grid: [u32; 3],
     pub block: [u32; 3],
+    /// Blocks of a cluster, if the launch states them.
+    pub cluster: Option<[u32; 3]>,
+    /// Most blocks of a cluster of the kernel.
+    blocks_per_cluster: u32,
     pub dynamic_shared_bytes: u32,
     /// Most dynamic shared memory of the kernel, in bytes.
     most_dynamic: u32,
@@ -89,6 +93,8 @@ impl Launch {
             name: function.name.clone(),
             grid,
             block,
+            cluster: None,
+            blocks_per_cluster: function.blocks_per_cluster(current.device),
             dynamic_shared_bytes,
             most_dynamic: function.most_dynamic(current.device)?,
             cooperative: false,
@@ -120,6 +126,13 @@ impl Launch {
         if kernel.max_threads.is_some_and(|most| threads > u64::from(most)) {
             return Err(INVALID_VALUE);
         }
+        if let Some(cluster) = self.cluster.or(kernel.required_cluster)
+            && let Some(why) = ClusterMisfit::of(kernel, self.grid, cluster, &self.machine(device, 0))
+        {
+            let failure = LaunchFailure::Cluster { cluster, why };
+            super::say(format_args!("the launch of {} is refused: {failure}", self.name));
+            return Err(refusal(&failure));
+        }
         let Some(occupancy) = functions::occupancy(kernel, device, threads as u32, self.dynamic_shared_bytes)
         else {
             return Err(LAUNCH_OUT_OF_RESOURCES);
@@ -140,6 +153,7 @@ impl Launch {
             clock_ghz: device.card.clock_mhz / 1e3,
             resident_blocks: u64::from(resident_blocks) * u64::from(device.card.multiprocessors),
             shared_bytes_per_block: device.limits.shared_bytes_per_block,
+            blocks_per_cluster: self.blocks_per_cluster,
         }
     }
 
@@ -154,7 +168,7 @@ impl Launch {
             kernel,
             grid: self.grid,
             block: self.block,
-            cluster: [1; 3],
+            cluster: self.cluster,
             dynamic_shared_bytes: self.dynamic_shared_bytes,
             parameters: &self.parameters,
             stack_bytes: self.stack_bytes,
@@ -180,7 +194,8 @@ impl Launch {
 pub(super) fn refusal(failure: &LaunchFailure) -> Code {
     match failure {
         LaunchFailure::Memory { .. } => OUT_OF_MEMORY,
-        LaunchFailure::Cluster { .. } => Code::NOT_SUPPORTED,
+        LaunchFailure::Cluster { why: ClusterMisfit::Capability { .. }, .. } => Code::NOT_SUPPORTED,
+        LaunchFailure::Cluster { .. } => INVALID_CLUSTER_SIZE,
         LaunchFailure::SharedMemory { .. } => LAUNCH_OUT_OF_RESOURCES,
         _ => INVALID_VALUE,
     }
@@ -267,32 +282,18 @@ impl Configuration {
         }
     }
 
-    /// Returns the blocks of a cluster.
-    pub(super) fn cluster(&self) -> Outcome<[u32; 3]> {
+    /// Returns the blocks of a cluster, if an attribute states them.
+    pub(super) fn cluster(&self) -> Outcome<Option<[u32; 3]>> {
         let attributes = self.attributes()?;
         let found = attributes.iter().find(|attribute| attribute.number == Self::CLUSTER);
-        Ok(found.map_or([1; 3], |attribute| [attribute.value[0], attribute.value[1], attribute.value[2]]))
+        Ok(found.map(|attribute| [attribute.value[0], attribute.value[1], attribute.value[2]]))
     }
 
     fn launch(&self, function: Handle, arguments: Arguments) -> Outcome {
         let current = contexts::current()?;
-        let cluster = self.cluster()?;
-        let blocks = cluster.iter().map(|&blocks| u64::from(blocks)).product::<u64>();
-        let divides =
-            self.grid.iter().zip(cluster).all(|(grid, cluster)| cluster != 0 && grid.is_multiple_of(cluster));
-        if !divides || blocks > 16 {
-            return Err(INVALID_CLUSTER_SIZE);
-        }
-        if blocks > 1 {
-            super::say(format_args!(
-                "cuLaunchKernelEx returns CUDA_ERROR_NOT_SUPPORTED: clusters of {} x {} x {} blocks are not simulated, \
-                 which the device's attribute CLUSTER_LAUNCH, 0, says.",
-                cluster[0], cluster[1], cluster[2]
-            ));
-            return Err(Code::NOT_SUPPORTED);
-        }
         let mut launch =
             Launch::new(&current, function, self.grid, self.block, self.dynamic_shared_bytes, arguments)?;
+        launch.cluster = self.cluster()?;
         for attribute in self.attributes()? {
             match attribute.number {
                 Self::COOPERATIVE => launch.cooperative = attribute.value[0] != 0,

@@ -426,14 +426,23 @@ fn launches_with_attributes() {
         let code = |outcome: ext::Result<()>| outcome.map_or_else(|error| error.code.0, |()| 0);
         ok(code(ext::launch(add, &plain, &mut parameters)));
         ok(code(ext::launch(add, &one, &mut parameters)));
-        gives(code(ext::launch(add, &two, &mut parameters)), 801);
         gives(code(ext::launch(add, &uneven, &mut parameters)), 912);
+        ok(code(ext::launch(add, &two, &mut parameters)));
+        let sixteen = ext::LaunchConfig { cluster: Some([16, 1, 1]), grid: [16, 1, 1], ..plain };
+        gives(code(ext::launch(add, &sixteen, &mut parameters)), 912);
+        gives(ext::max_active_clusters(add, &sixteen).expect_err("16 blocks are not portable").code.0, 912);
         gives(code(ext::launch(add, &crowd, &mut parameters)), 720);
         assert_eq!(ext::max_active_clusters(add, &one), Ok(132 * 32));
-        assert_eq!(ext::max_potential_cluster_size(add, &one), Ok(1));
+        assert_eq!(ext::max_active_clusters(add, &two), Ok(132 * 16));
+        assert_eq!(ext::max_potential_cluster_size(add, &one), Ok(8));
         let mut host = [0_u32; 128];
         ok(sys::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), address, 512));
-        assert_eq!(host, [4; 128]);
+        assert_eq!(host, [6; 128]);
+        // With the kernel's attribute, all 16 blocks that the cluster may have.
+        let large = ext::FunctionAttribute::NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+        ok(code(ext::set_function_attribute(add, large, 1)));
+        ok(code(ext::launch(add, &sixteen, &mut parameters)));
+        assert_eq!(ext::max_potential_cluster_size(add, &one), Ok(16));
         ok(sys::cuMemFree_v2(address));
     }
 }

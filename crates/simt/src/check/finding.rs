@@ -81,7 +81,7 @@ pub struct Thread {
 pub enum Memory {
     /// Global memory: addresses as the host sees them.
     Global,
-    /// Shared memory: offsets from 0 in each block.
+    /// Shared memory: offsets from 0 in each block, or addresses that `mapa` gives.
     Shared,
     /// Local memory: offsets from 0 in each thread.
     Local,
@@ -93,7 +93,7 @@ impl From<Space> for Memory {
     fn from(space: Space) -> Self {
         match space {
             Space::Global => Self::Global,
-            Space::Shared => Self::Shared,
+            Space::Shared | Space::Cluster => Self::Shared,
             Space::Local => Self::Local,
             Space::Constant => Self::Constant,
         }

@@ -47,14 +47,24 @@ pub fn launch(
 ) -> (Result<Executed, LaunchFailure>, Vec<Finding>) {
     let shape = Shape { grid: launch.grid, block: launch.block };
     let (checks, place) = (watch.checks, watch.place);
+    let clusters = launch.cluster_size() > 1;
     if checks.initcheck {
-        let mut both = (counters, CheckObservation::<true, true>::new(checks, shape, memory, place));
+        let mut both = (
+            counters,
+            CheckObservation::<true, true>::new(checks, shape, memory, place).in_clusters(clusters),
+        );
         (exec::launch(program, memory, launch, &mut both), both.1.findings(watch.kernel))
     } else if checks.racecheck {
-        let mut both = (counters, CheckObservation::<true, false>::new(checks, shape, memory, place));
+        let mut both = (
+            counters,
+            CheckObservation::<true, false>::new(checks, shape, memory, place).in_clusters(clusters),
+        );
         (exec::launch(program, memory, launch, &mut both), both.1.findings(watch.kernel))
     } else if checks.synccheck {
-        let mut both = (counters, CheckObservation::<false, false>::new(checks, shape, memory, place));
+        let mut both = (
+            counters,
+            CheckObservation::<false, false>::new(checks, shape, memory, place).in_clusters(clusters),
+        );
         (exec::launch(program, memory, launch, &mut both), both.1.findings(watch.kernel))
     } else {
         (count::launch(program, memory, launch, counters), Vec::new())
@@ -72,6 +82,7 @@ pub struct CheckObservation<'m, const ACCESSES: bool, const REGISTERS: bool> {
     initialisation: &'m dyn Initialisation,
     place: &'m (dyn Fn(Site) -> Place + Sync),
     found: Arc<Mutex<Found>>,
+    in_clusters: bool,
 }
 
 impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObservation<'m, ACCESSES, REGISTERS> {
@@ -82,7 +93,13 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObservation<'m, ACCES
         initialisation: &'m dyn Initialisation,
         place: &'m (dyn Fn(Site) -> Place + Sync),
     ) -> Self {
-        Self { checks, shape, initialisation, place, found: Arc::default() }
+        Self { checks, shape, initialisation, place, found: Arc::default(), in_clusters: false }
+    }
+
+    /// Sets whether the launch has clusters of several blocks, whose accesses are not compared with each other.
+    #[must_use]
+    pub fn in_clusters(self, in_clusters: bool) -> Self {
+        Self { in_clusters, ..self }
     }
 
     /// Returns the findings for a report, also after a launch that failed.
@@ -162,7 +179,8 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> Observation
 
     fn begin(&self, _: u64) -> Self::Observer {
         let found = self.found.clone();
-        CheckObserver::new(self.checks, self.shape, self.initialisation, self.place, found)
+        let Self { checks, shape, initialisation, place, in_clusters, .. } = *self;
+        CheckObserver::new(checks, shape, initialisation, place, found, in_clusters)
     }
 
     /// Observers return their findings when they are dropped.

@@ -22,6 +22,7 @@
 
 use std::collections::HashMap;
 use std::mem;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use super::checks::Checks;
@@ -79,6 +80,8 @@ pub struct CheckObserver<'m, const ACCESSES: bool, const REGISTERS: bool> {
     releases: HashMap<Site, bool>,
     /// Shared findings, to which this observer's are added at its end.
     home: Arc<Mutex<Found>>,
+    /// True in clusters of several blocks, where each block has an access history of its own.
+    apart: bool,
     races: Races,
     events: Events,
     /// Blocks that have begun and not ended, with their numbers; mostly one.
@@ -96,15 +99,16 @@ struct Block {
 
 impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES, REGISTERS> {
     /// Creates the observer of a run. With `racecheck`, runs come one after another, and the access history passes from
-    /// one to the next.
+    /// one to the next, unless the blocks are kept `apart`.
     pub(super) fn new(
         checks: Checks,
         shape: Shape,
         initialisation: &'m dyn Initialisation,
         place: &'m (dyn Fn(Site) -> Place + Sync),
         home: Arc<Mutex<Found>>,
+        apart: bool,
     ) -> Self {
-        let races = mem::take(&mut lock(&home).races);
+        let races = if apart { Races::default() } else { mem::take(&mut lock(&home).races) };
         Self {
             checks,
             shape,
@@ -112,6 +116,7 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
             place,
             releases: HashMap::new(),
             home,
+            apart,
             races,
             events: HashMap::new(),
             blocks: Vec::new(),
@@ -262,6 +267,14 @@ impl<const ACCESSES: bool, const REGISTERS: bool> Observer for CheckObserver<'_,
     const SYNCHRONISATION: bool = true;
     const REGISTERS: bool = REGISTERS;
 
+    /// Orders all that the block's warps have done before what they do next, since other blocks may have handed it on.
+    fn block_resumes(&mut self, block: u64, written: &[Range<u64>]) {
+        let state = self.block(block);
+        written.iter().for_each(|range| state.written.write_range((range.start, range.end - range.start)));
+        state.clocks.barrier(u64::MAX);
+        state.races.pass_barrier();
+    }
+
     fn block_ends(&mut self, block: u64) {
         if let Some(place) = self.blocks.iter().position(|(number, _)| *number == block) {
             let (_, block) = self.blocks.swap_remove(place);
@@ -352,7 +365,12 @@ impl<const ACCESSES: bool, const REGISTERS: bool> Drop for CheckObserver<'_, ACC
     fn drop(&mut self) {
         let mut home = lock(&self.home);
         if self.checks.racecheck {
-            home.races = mem::take(&mut self.races);
+            let races = mem::take(&mut self.races);
+            if self.apart {
+                home.races.absorb(races);
+            } else {
+                home.races = races;
+            }
         }
         for event in mem::take(&mut self.events).into_values() {
             add(&mut home.events, event);

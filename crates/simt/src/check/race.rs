@@ -40,6 +40,14 @@
 //! - Through shared memory, a strong access that reads what a strong access wrote is ordered after it, `mbarrier`
 //!   included. Through global memory it is if a fence precedes the strong write.
 //! - Blocks are ordered by nothing else. NVIDIA's racecheck does not watch global memory.
+//!
+//! # Clusters
+//!
+//! In a launch with clusters of several blocks, only accesses of one block are compared, in global memory and in its own
+//! shared memory. Its accesses to the shared memory of other blocks, and theirs to its own, are not watched. What a block's
+//! warps do may be ordered by way of another block, through an `mbarrier` of that one or a word in its shared memory. So
+//! each time that a block goes on after others of its cluster were executed, all that it has done is taken to happen before
+//! what it does next. Races across such a point are missed, and none is reported that is ordered.
 
 mod clocks;
 mod hazards;
@@ -103,6 +111,11 @@ impl Races {
         self.spare.push(block);
     }
 
+    /// Adds the hazards that were found apart, in blocks of the same launch.
+    pub(super) fn absorb(&mut self, other: Self) {
+        self.hazards.absorb(other.hazards);
+    }
+
     /// Checks an access of a warp against the history, then adds it there.
     pub(super) fn access(
         &mut self,
@@ -119,7 +132,8 @@ impl Races {
         let global = match access.space {
             Space::Global => true,
             Space::Shared => false,
-            Space::Local | Space::Constant => return,
+            // What other blocks of a cluster do there is not compared with it.
+            Space::Cluster | Space::Local | Space::Constant => return,
         };
         if kind & STRONG != 0 {
             // Acquire before the check, so that this access is ordered too.

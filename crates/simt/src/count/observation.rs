@@ -119,7 +119,7 @@ impl CounterObservation {
         let mut totals = Totals::default();
         let mut host_pages = HostPages::new(of_host);
         let mut stores = PeerStores::new(of_peers);
-        let (mut contested, mut matched_values) = (Contested::default(), 0);
+        let (mut contested, mut matched_values, mut cluster_requests) = (Contested::default(), 0, 0);
         let mut hottest = Hottest::default();
         for mut run in pool.into_inner().unwrap_or_else(PoisonError::into_inner) {
             run.settle(&rules);
@@ -133,6 +133,7 @@ impl CounterObservation {
             stores.add(&run.peer_stores);
             contested += run.contests.sum;
             matched_values += run.matched_values;
+            cluster_requests += run.cluster_requests;
             hottest.add(run.hottest);
         }
         let link = &mut merged.link;
@@ -149,6 +150,7 @@ impl CounterObservation {
             looped: contested.looped(),
             shared_swaps: contested.swaps(),
             matched_values,
+            cluster_requests,
             ..merged.counters(&shape, &rules, &counts, &totals)
         };
         Finished { counters, l2: merged.l2, managed: merged.windows.finish_managed() }

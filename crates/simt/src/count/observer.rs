@@ -100,6 +100,7 @@ impl CounterObserver {
         match access.space {
             Space::Global => self.global(at, access),
             Space::Shared => self.shared(at, access),
+            Space::Cluster => self.cluster(at, access),
             Space::Local => self.local(at, access),
             Space::Constant => self.constant(at, access),
         }

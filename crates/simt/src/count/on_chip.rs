@@ -76,6 +76,12 @@ impl CounterObserver {
         self.run.worst.note(at, access, Cost::Wavefronts(wavefronts.taken));
     }
 
+    /// Counts an access to the shared memory of another block: as one to the own block's, and apart.
+    pub(super) fn cluster(&mut self, at: At, access: &Access<'_>) {
+        self.run.cluster_requests += 1;
+        self.shared(at, access);
+    }
+
     pub(super) fn constant(&mut self, at: At, access: &Access<'_>) {
         let uniform = access.active == u32::MAX
             && self.rules.generation != Generation::Segments

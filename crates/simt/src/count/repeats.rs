@@ -120,7 +120,7 @@ impl CounterObserver {
                 let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
                 Memo::global(access, cached, !self.rules.elsewhere.any())
             }
-            Space::Shared => {
+            Space::Shared | Space::Cluster => {
                 let wavefronts = self.shared_wavefronts_of(at, access);
                 Some(Memo::new(access, self.run.shared.period() - 1, Price::Wavefronts(wavefronts)))
             }

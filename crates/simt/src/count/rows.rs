@@ -115,7 +115,7 @@ impl CounterObserver {
     fn memo_of_rows(&mut self, at: At, access: &SteadyAccess, rows: Rows) -> Memo {
         let addresses = rows.addresses(access.base, access.step);
         match access.space {
-            Space::Shared => {
+            Space::Shared | Space::Cluster => {
                 let wavefronts = self.shared_wavefronts(at, &access.with(&addresses));
                 Memo::in_rows(access, rows, self.run.shared.period() - 1, Price::Wavefronts(wavefronts))
             }

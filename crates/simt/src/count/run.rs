@@ -108,6 +108,7 @@ pub(super) struct Run {
     ptxas: Ptxas,
     pub(super) contests: Contests,
     pub(super) matched_values: u64,
+    pub(super) cluster_requests: u64,
     pub(super) shared: SharedMemory,
     most_groups: usize,
 }
@@ -139,6 +140,7 @@ impl Run {
             ptxas,
             contests: Contests::default(),
             matched_values: 0,
+            cluster_requests: 0,
             shared: SharedMemory::new(rules.banks, rules.level),
             most_groups: MOST_GROUPS,
         }

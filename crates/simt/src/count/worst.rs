@@ -125,9 +125,11 @@ fn kind(access: &Access<'_>) -> AccessKind {
         (Space::Global, Operation::Atomic | Operation::Reduction) => AccessKind::GlobalAtomic,
         (Space::Local, Operation::Load) => AccessKind::LocalLoad,
         (Space::Local, _) => AccessKind::LocalStore,
-        (Space::Shared, Operation::Load) => AccessKind::SharedLoad,
-        (Space::Shared, Operation::Store) => AccessKind::SharedStore,
-        (Space::Shared, Operation::Atomic | Operation::Reduction) => AccessKind::SharedAtomic,
+        (Space::Shared | Space::Cluster, Operation::Load) => AccessKind::SharedLoad,
+        (Space::Shared | Space::Cluster, Operation::Store) => AccessKind::SharedStore,
+        (Space::Shared | Space::Cluster, Operation::Atomic | Operation::Reduction) => {
+            AccessKind::SharedAtomic
+        }
         (Space::Constant, _) => AccessKind::ConstantLoad,
     }
 }

@@ -1,4 +1,4 @@
-//! Executes the barriers of a block, and of a cluster of one block.
+//! Executes the barriers of a block; that of a cluster is in [`cluster`](super::cluster).
 //!
 //! A block has 16 barriers. Threads *arrive* at one and, with `bar.sync` and `bar.red`, wait until it *completes*;
 //! `bar.arrive` goes on at once, as the producer in a producer-consumer pair does (PTX ISA 9.0, "Parallel
@@ -29,7 +29,7 @@ use crate::fault::FaultKind;
 use crate::observe::{Misuse, Observer};
 
 /// Barrier number that observers see for the cluster's barrier, one past those of the block.
-const CLUSTER: u32 = BARRIERS as u32;
+pub(super) const CLUSTER: u32 = BARRIERS as u32;
 
 impl<O: Observer> Runner<'_, O> {
     /// Executes `bar` and `barrier` for the lanes of a mask that is not empty.
@@ -109,7 +109,7 @@ impl<O: Observer> Runner<'_, O> {
                 self.open_barrier(number, index, pc);
             }
         }
-        self.check_cluster(index, pc);
+        self.check_cluster();
     }
 
     fn open_barrier(&mut self, number: u32, index: usize, pc: u32) {
@@ -170,52 +170,5 @@ impl<O: Observer> Runner<'_, O> {
         }
         self.block.barriers[number as usize].reset();
         self.block.in_use &= !(1 << number);
-    }
-
-    /// Executes `barrier.cluster.arrive`.
-    pub(super) fn cluster_arrive(&mut self, index: usize, pc: u32, mask: u32) {
-        self.block.cluster.arrived[index] |= mask;
-        self.block.warps[index].cluster_phase = self.block.cluster.phase + 1;
-        self.check_cluster(index, pc);
-    }
-
-    /// Executes `barrier.cluster.wait`.
-    pub(super) fn cluster_wait(&mut self, index: usize, fragment: &mut Fragment, mask: u32) -> Next {
-        let phase = self.block.warps[index].cluster_phase;
-        if mask == 0 || self.block.cluster.phase >= phase {
-            fragment.pc += 1;
-            return Next::Go;
-        }
-        let join = self.set_aside(index, fragment, mask);
-        let waiting = Fragment { lanes: mask, join, ..*fragment };
-        self.block.warps[index].waiting.push(Waiting { fragment: waiting, wait: Wait::Cluster { phase } });
-        Next::Other
-    }
-
-    fn check_cluster(&mut self, index: usize, pc: u32) {
-        if self.block.cluster.arrived.iter().all(|arrived| *arrived == 0) {
-            return;
-        }
-        let has_arrived =
-            |(warp, arrived): (&super::warp::Warp, &u32)| warp.has_begun && arrived & warp.live == warp.live;
-        if !self.block.warps.iter().zip(&self.block.cluster.arrived).all(has_arrived) {
-            return;
-        }
-        self.block.cluster.arrived.fill(0);
-        self.block.cluster.phase += 1;
-        let now = self.block.cluster.phase;
-        for warp in &mut self.block.warps {
-            for waiting in std::mem::take(&mut warp.waiting) {
-                match waiting.wait {
-                    Wait::Cluster { phase } if phase <= now => {
-                        warp.wake(Fragment { pc: waiting.fragment.pc + 1, ..waiting.fragment });
-                    }
-                    _ => warp.waiting.push(waiting),
-                }
-            }
-        }
-        if O::SYNCHRONISATION {
-            self.observer.barrier(self.at(index, pc), CLUSTER, u64::MAX);
-        }
     }
 }

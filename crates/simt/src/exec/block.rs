@@ -1,5 +1,6 @@
 //! State of a running block: its warps, shared memory and barriers.
 
+use super::cluster::AtCluster;
 use super::pace::Pace;
 use super::warp::Warp;
 use crate::memory::SharedMemory;
@@ -21,7 +22,7 @@ pub(super) struct Block {
     pub(super) barriers: Vec<BarrierState>,
     /// Barriers at which a thread has arrived, a bit each.
     pub(super) in_use: u32,
-    pub(super) cluster: ClusterBarrier,
+    pub(super) cluster: AtCluster,
     pub(super) printed: Vec<u8>,
     pub(super) pace: Pace,
 }
@@ -43,15 +44,6 @@ pub(super) struct BarrierState {
     pub(super) any: bool,
 }
 
-/// State of the barrier of a cluster of one block.
-#[derive(Default)]
-pub(super) struct ClusterBarrier {
-    /// Times that the barrier has completed.
-    pub(super) phase: u64,
-    /// Lanes that have arrived, by warp.
-    pub(super) arrived: Vec<u32>,
-}
-
 impl Block {
     pub(super) fn new(warps: usize) -> Self {
         let state = BarrierState {
@@ -68,7 +60,7 @@ impl Block {
             alive: 0,
             barriers: vec![state; BARRIERS],
             in_use: 0,
-            cluster: ClusterBarrier { phase: 0, arrived: vec![0; warps] },
+            cluster: AtCluster::new(warps),
             printed: Vec::new(),
             pace: Pace::default(),
         }
@@ -84,8 +76,7 @@ impl Block {
             self.barriers.iter_mut().for_each(BarrierState::reset);
             self.in_use = 0;
         }
-        self.cluster.phase = 0;
-        self.cluster.arrived.fill(0);
+        self.cluster.begin();
     }
 }
 

@@ -1,6 +1,6 @@
 //! State of a launch that its workers share.
 
-use super::error::LaunchFailure;
+use super::error::{ClusterMisfit, LaunchFailure};
 use super::function::KernelCode;
 use super::patience::Progress;
 use super::program::Program;
@@ -21,6 +21,9 @@ pub(super) struct Context<'a> {
     /// Lanes of the last warp that are threads, a bit each.
     pub(super) last_warp: u32,
     pub(super) blocks: u64,
+    /// Blocks of a cluster, in x, y and z, and in all.
+    pub(super) cluster: [u32; 3],
+    pub(super) cluster_size: u32,
     pub(super) shared_bytes: u64,
     /// Local memory per thread in bytes, the stack included.
     pub(super) local_bytes: u64,
@@ -40,7 +43,7 @@ impl<'a> Context<'a> {
         memory: &'a Memory,
         launch: &'a Launch<'a>,
     ) -> Result<Self, LaunchFailure> {
-        let Launch { kernel, grid, block, cluster, .. } = *launch;
+        let Launch { kernel, grid, block, .. } = *launch;
         let Some(code) = program.code(kernel) else {
             return Err(LaunchFailure::OtherProgram { kernel: kernel.name.to_string() });
         };
@@ -55,11 +58,9 @@ impl<'a> Context<'a> {
         if grid.contains(&0) || grid[0] > i32::MAX as u32 || grid[1] > 65535 || grid[2] > 65535 {
             return Err(LaunchFailure::Grid { grid });
         }
-        let required_cluster = kernel.required_cluster.unwrap_or([1; 3]);
-        for cluster in [cluster, required_cluster] {
-            if cluster != [1; 3] {
-                return Err(LaunchFailure::Cluster { cluster });
-            }
+        let cluster = launch.explicit_cluster().unwrap_or([1; 3]);
+        if let Some(why) = ClusterMisfit::of(kernel, grid, cluster, &launch.machine) {
+            return Err(LaunchFailure::Cluster { cluster, why });
         }
         if launch.parameters.len() != kernel.parameter_bytes as usize {
             let given = launch.parameters.len();
@@ -110,6 +111,8 @@ impl<'a> Context<'a> {
             threads: columns.collect(),
             last_warp: if threads.is_multiple_of(32) { u32::MAX } else { (1 << (threads % 32)) - 1 },
             blocks: grid.iter().map(|length| u64::from(*length)).product(),
+            cluster,
+            cluster_size: launch.cluster_size() as u32,
             shared_bytes,
             local_bytes,
             progress: Progress::default(),
@@ -128,6 +131,34 @@ impl<'a> Context<'a> {
         [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32]
     }
 
+    /// Returns a block's index in the grid.
+    fn index(&self, block: [u32; 3]) -> u64 {
+        let [x, y, _] = self.launch.grid.map(u64::from);
+        let [own_x, own_y, own_z] = block.map(u64::from);
+        own_x + x * (own_y + y * own_z)
+    }
+
+    /// Returns the index of the block of a rank in a cluster. Clusters and the blocks in them are numbered with x fastest.
+    pub(super) fn block_of_cluster(&self, cluster: u64, rank: u32) -> u64 {
+        let [x, y, _] = self.clusters().map(u64::from);
+        let cluster = [cluster % x, cluster / x % y, cluster / x / y];
+        let [across, down, _] = self.cluster;
+        let within = [rank % across, rank / across % down, rank / across / down];
+        let axis = |axis: usize| cluster[axis] as u32 * self.cluster[axis] + within[axis];
+        self.index([axis(0), axis(1), axis(2)])
+    }
+
+    /// Returns the clusters of the grid, in x, y and z.
+    fn clusters(&self) -> [u32; 3] {
+        std::array::from_fn(|axis| self.launch.grid[axis] / self.cluster[axis])
+    }
+
+    /// Returns a block's coordinates in its cluster.
+    fn in_cluster(&self, block: u64) -> [u32; 3] {
+        let block = self.block(block);
+        std::array::from_fn(|axis| block[axis] % self.cluster[axis])
+    }
+
     /// Returns a thread's coordinates in its block.
     pub(super) fn thread(&self, warp: u32, lane: u32) -> [u32; 3] {
         self.threads[warp as usize].map(|column| column[lane as usize])
@@ -140,6 +171,16 @@ impl<'a> Context<'a> {
             Special::Block(axis) => self.block(block)[usize::from(axis)],
             Special::BlockShape(axis) => shape[usize::from(axis)],
             Special::GridShape(axis) => grid[usize::from(axis)],
+            Special::Cluster(axis) => self.block(block)[usize::from(axis)] / self.cluster[usize::from(axis)],
+            Special::Clusters(axis) => self.clusters()[usize::from(axis)],
+            Special::InCluster(axis) => self.in_cluster(block)[usize::from(axis)],
+            Special::ClusterShape(axis) => self.cluster[usize::from(axis)],
+            Special::ClusterRank => {
+                let [x, y, z] = self.in_cluster(block);
+                x + self.cluster[0] * (y + self.cluster[1] * z)
+            }
+            Special::ClusterSize => self.cluster_size,
+            Special::ExplicitCluster => u32::from(self.launch.explicit_cluster().is_some()),
             Special::Warp => warp,
             Special::Warps => self.threads.len() as u32,
             Special::Multiprocessor => (block % u64::from(machine.multiprocessors.max(1))) as u32,

@@ -1,5 +1,8 @@
 //! Errors of loading and launching a program.
 
+use super::kernel::Kernel;
+use super::request::Machine;
+use crate::coalescing::ComputeCapability;
 use crate::decode::DecodeError;
 use crate::fault::{Fault, FaultKind};
 
@@ -109,11 +112,13 @@ pub enum LaunchFailure {
         /// Its name.
         kernel: String,
     },
-    /// The cluster has more than one block.
-    #[error("clusters of {} x {} x {} blocks are not simulated: launch clusters of one block", cluster[0], cluster[1], cluster[2])]
+    /// The launch cannot have clusters of this shape.
+    #[error("clusters of {} x {} x {} blocks are not possible: {why}", cluster[0], cluster[1], cluster[2])]
     Cluster {
         /// Shape that was requested.
         cluster: [u32; 3],
+        /// Reason.
+        why: ClusterMisfit,
     },
     /// The parameters' size differs from what the kernel takes.
     #[error("the launch passes {given} bytes of parameters, but the kernel takes {wanted}")]
@@ -151,6 +156,55 @@ pub enum LaunchFailure {
         /// Output up to the fault, block after block.
         printed: Vec<u8>,
     },
+}
+
+/// Why a launch cannot have clusters of a shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClusterMisfit {
+    /// The card has no clusters of several blocks.
+    #[error("this card, of compute capability {capability}, has none of several blocks; they begin at 9.0")]
+    Capability {
+        /// The card's compute capability.
+        capability: ComputeCapability,
+    },
+    /// The cluster has no blocks or too many.
+    #[error("a cluster has 1 to {most} blocks{}", if *most < 16 { ", or to 16 if the kernel allows sizes that are not portable" } else { "" })]
+    Size {
+        /// Most blocks of a cluster.
+        most: u32,
+    },
+    /// The grid is not a multiple of the cluster.
+    #[error("the grid of {} x {} x {} blocks is not a multiple of them", grid[0], grid[1], grid[2])]
+    Grid {
+        /// Shape of the grid.
+        grid: [u32; 3],
+    },
+    /// The kernel requires another shape.
+    #[error("the kernel's `.reqnctapercluster` requires {} x {} x {}", required[0], required[1], required[2])]
+    Required {
+        /// Shape that the kernel requires.
+        required: [u32; 3],
+    },
+}
+
+impl ClusterMisfit {
+    /// Returns why a launch of a kernel with this grid cannot have clusters of a shape on a card; None if it can.
+    pub fn of(kernel: &Kernel, grid: [u32; 3], cluster: [u32; 3], machine: &Machine) -> Option<Self> {
+        let blocks = cluster.iter().fold(1u64, |product, length| product.saturating_mul(u64::from(*length)));
+        if let Some(required) = kernel.required_cluster.filter(|required| *required != cluster) {
+            return Some(Self::Required { required });
+        }
+        let most = machine.blocks_per_cluster.max(1);
+        if blocks > 1 && most == 1 {
+            return Some(Self::Capability { capability: machine.capability });
+        }
+        if blocks == 0 || blocks > u64::from(most) {
+            return Some(Self::Size { most });
+        }
+        let divides = grid.iter().zip(cluster).all(|(grid, cluster)| grid.is_multiple_of(cluster));
+        (!divides).then_some(Self::Grid { grid })
+    }
 }
 
 /// Describes a fault in one clause; findings say more.

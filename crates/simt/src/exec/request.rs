@@ -18,6 +18,9 @@ pub struct Machine {
     pub resident_blocks: u64,
     /// Most shared memory of a block in bytes, static and dynamic together.
     pub shared_bytes_per_block: u32,
+    /// Most blocks of a cluster: 8 from compute capability 9.0 on, or 16 if the kernel may have clusters of a size that is not
+    /// portable; 1 on cards without clusters.
+    pub blocks_per_cluster: u32,
 }
 
 /// A launch of a kernel, as the host requests it.
@@ -29,8 +32,8 @@ pub struct Launch<'a> {
     pub grid: [u32; 3],
     /// Threads of a block, in x, y and z.
     pub block: [u32; 3],
-    /// Blocks of a cluster, in x, y and z; only 1, 1, 1 is supported.
-    pub cluster: [u32; 3],
+    /// Blocks of a cluster, in x, y and z; None for what the kernel requires, else clusters of one block.
+    pub cluster: Option<[u32; 3]>,
     /// Dynamic shared memory in bytes, beyond what the kernel declares.
     pub dynamic_shared_bytes: u32,
     /// Parameters, laid out by [`Kernel::parameters`] in [`Kernel::parameter_bytes`].
@@ -52,6 +55,18 @@ pub struct Launch<'a> {
     /// True if all blocks are resident together and may wait for each other. `%envreg1` and `%envreg2` then hold the
     /// address of the grid's barrier.
     pub cooperative: bool,
+}
+
+impl Launch<'_> {
+    /// Returns the blocks of a cluster in x, y and z, where the launch or the kernel states them.
+    pub(super) fn explicit_cluster(&self) -> Option<[u32; 3]> {
+        self.cluster.or(self.kernel.required_cluster)
+    }
+
+    /// Returns the number of blocks of a cluster, 1 where nothing states it.
+    pub fn cluster_size(&self) -> u64 {
+        self.explicit_cluster().map_or(1, |shape| shape.iter().map(|blocks| u64::from(*blocks)).product())
+    }
 }
 
 /// Result of a launch that succeeded.

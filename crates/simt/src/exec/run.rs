@@ -20,6 +20,7 @@
 use std::time::Duration;
 
 use super::block::Block;
+use super::cluster::Cluster;
 use super::context::Context;
 use super::frame::{Frame, load_parameter};
 use super::native::{After, Left, Native, State};
@@ -94,6 +95,8 @@ pub(super) struct Runner<'w, O: Observer> {
     pub(super) cache: &'w mut LookupCache,
     pub(super) counts: &'w mut Counts,
     pub(super) block: &'w mut Block,
+    /// The block's cluster, in which it is the one that executes.
+    pub(super) cluster: &'w mut Cluster,
     pub(super) observer: &'w mut O,
     /// The kernel's machine code, once it is there.
     pub(super) code: Option<&'w Native>,
@@ -259,6 +262,7 @@ impl<O: Observer> Runner<'_, O> {
                             let mut environment = Environment {
                                 memory: self.context.memory,
                                 shared: &mut self.block.shared,
+                                cluster: &mut self.cluster.memory,
                                 local: &mut entry.frame.local,
                                 cache: &mut *self.cache,
                                 observer: &mut *self.observer,

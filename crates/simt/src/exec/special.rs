@@ -22,6 +22,18 @@ pub(super) enum Special {
     Block(u8),
     BlockShape(u8),
     GridShape(u8),
+    /// Coordinates of the block's cluster among the grid's.
+    Cluster(u8),
+    /// Clusters of the grid.
+    Clusters(u8),
+    /// Coordinates of the block in its cluster.
+    InCluster(u8),
+    /// Blocks of a cluster.
+    ClusterShape(u8),
+    ClusterRank,
+    ClusterSize,
+    /// Whether the launch or the kernel states the shape of clusters.
+    ExplicitCluster,
     Lane,
     LaneMask(LaneMask),
     Warp,
@@ -37,8 +49,7 @@ pub(super) enum Special {
     Clock(u8),
     /// Nanoseconds, shifted right by this many bits.
     Timer(u8),
-    /// A constant: performance counters and environment registers, which are never set, and coordinates in a cluster of
-    /// one block.
+    /// A constant: performance counters and environment registers, which are never set.
     Constant(u8),
 }
 
@@ -67,12 +78,15 @@ impl Special {
         Some(match register.name {
             "%tid" => return of_axis(Self::Thread),
             "%ntid" => return of_axis(Self::BlockShape),
-            "%ctaid" | "%clusterid" => return of_axis(Self::Block),
-            "%nctaid" | "%nclusterid" => return of_axis(Self::GridShape),
-            "%cluster_ctaid" => Self::Constant(0),
-            "%cluster_nctaid" => Self::Constant(1),
-            "%cluster_ctarank" | "%is_explicit_cluster" => Self::Constant(0),
-            "%cluster_nctarank" => Self::Constant(1),
+            "%ctaid" => return of_axis(Self::Block),
+            "%nctaid" => return of_axis(Self::GridShape),
+            "%clusterid" => return of_axis(Self::Cluster),
+            "%nclusterid" => return of_axis(Self::Clusters),
+            "%cluster_ctaid" => return of_axis(Self::InCluster),
+            "%cluster_nctaid" => return of_axis(Self::ClusterShape),
+            "%cluster_ctarank" => Self::ClusterRank,
+            "%cluster_nctarank" => Self::ClusterSize,
+            "%is_explicit_cluster" => Self::ExplicitCluster,
             "%laneid" => Self::Lane,
             "%warpid" => Self::Warp,
             "%nwarpid" => Self::Warps,
@@ -103,7 +117,11 @@ impl Special {
     pub(super) fn changes(self) -> Changes {
         match self {
             Self::Thread(_) | Self::Warp => Changes::ByWarp,
-            Self::Block(_) | Self::Multiprocessor => Changes::ByBlock,
+            Self::Block(_)
+            | Self::Multiprocessor
+            | Self::Cluster(_)
+            | Self::InCluster(_)
+            | Self::ClusterRank => Changes::ByBlock,
             Self::Clock(_) | Self::Timer(_) => Changes::Always,
             _ => Changes::Never,
         }

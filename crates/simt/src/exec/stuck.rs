@@ -2,7 +2,8 @@
 //!
 //! A block is stuck when each of its live warps waits: for a barrier, or for lanes that a member mask names. Then
 //! nothing in the block can wake them, as other blocks reach a block through memory alone, which only running lanes
-//! read. The worker notices when a round through the warps finds all of them blocked, and ends the launch with
+//! read, or through the barrier of their cluster. A cluster is stuck when each of its blocks waits and none of them can
+//! complete that barrier. The worker notices when a round through the warps finds all of them blocked, and ends the launch with
 //! [`FaultKind::Deadlock`], which lists the waiting warps. For example, in a kernel whose lane 0 alone of warp 0
 //! branches round `bar.sync 0` to `bar.sync 1`:
 //!
@@ -16,6 +17,7 @@
 
 use std::fmt::Write;
 
+use super::frame::lanes_of;
 use super::run::{Runner, Stop};
 use super::warp::Wait;
 use crate::fault::FaultKind;
@@ -49,7 +51,7 @@ impl<O: Observer> Runner<'_, O> {
                             None => format!("at barrier {number} for all threads"),
                         }
                     }
-                    Wait::Cluster { .. } => "at the cluster's barrier for all threads".to_owned(),
+                    Wait::Cluster { .. } => self.cluster_wait_in_words(),
                     Wait::Collective { mask, .. } | Wait::WarpBarrier { mask } => {
                         let missing = mask & !lanes;
                         self.observer.misuse(self.at(index, pc), Misuse::NeverArrive { mask, missing });
@@ -78,5 +80,21 @@ impl<O: Observer> Runner<'_, O> {
         }
         let (index, pc, lane) = first.unwrap_or((0, 0, 0));
         self.fault(index, pc, lane.min(31), FaultKind::Deadlock { waiting: words })
+    }
+
+    /// Describes a wait at the cluster's barrier.
+    fn cluster_wait_in_words(&self) -> String {
+        let mut words = "at the cluster's barrier for all threads".to_owned();
+        if self.cluster.memory.size() > 1 {
+            let missing: Vec<String> =
+                lanes_of(self.cluster.missing()).map(|rank| rank.to_string()).collect();
+            words += match missing.len() {
+                1 => ", which block ",
+                _ => ", which blocks ",
+            };
+            words += &missing.join(", ");
+            words += " of the cluster did not reach";
+        }
+        words
     }
 }

@@ -12,15 +12,18 @@
 //! ```
 //!
 //! Each space is checked by itself, and of several faults the lowest lane's is reported. In the usual case all lanes are
-//! in one space, which the lowest and the highest address show.
+//! in one space, which the lowest and the highest address show. The shared memory of each other block of a cluster counts
+//! as a space of its own.
 
 use super::allocation::rights;
+use super::cluster::{ClusterMemory, Owner};
 use super::device::Memory;
 use super::lanes::{self, Pattern, Prepared};
 use super::local::LocalMemory;
 use super::lookup::{AccessFault, LookupCache, Wanted};
 use super::shared::SharedMemory;
-use super::windows::{LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES, in_local_window, in_shared_window};
+use super::windows::{LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
+use super::windows::{in_cluster_windows, in_local_window, in_shared_window};
 use crate::observe::{Access, At, Observer, Operation, Space};
 
 /// The memories that an instruction may access, and its observer.
@@ -29,6 +32,8 @@ pub struct Environment<'a, O: Observer> {
     pub memory: &'a Memory,
     /// The block's shared memory.
     pub shared: &'a mut SharedMemory,
+    /// The shared memory of the blocks of its cluster.
+    pub cluster: &'a mut ClusterMemory,
     /// The warp's local memory.
     pub local: &'a mut LocalMemory,
     /// The worker's cache of allocations; see there.
@@ -47,9 +52,21 @@ pub struct Environment<'a, O: Observer> {
 pub(super) enum AddressSpace {
     Generic,
     Global,
+    /// Shared memory of the own block.
     Shared,
+    /// Shared memory of all blocks of the cluster.
+    Cluster,
     Local,
     Constant,
+}
+
+/// Lanes that access the shared memory of one block.
+struct OfBlock {
+    lanes: u32,
+    /// Offsets in the block's memory.
+    offsets: Prepared,
+    /// Another block: its rank, and the host address of its memory.
+    other: Option<(u32, u64)>,
 }
 
 /// An instruction's access, apart from its data.
@@ -105,6 +122,15 @@ impl Request {
             AddressSpace::Shared => {
                 self.check_shared(prepared, mask, environment)?;
                 self.shared(prepared, mask, environment, perform);
+            }
+            AddressSpace::Cluster => {
+                if self.is_within_shared(prepared, environment) || !environment.cluster.has_others() {
+                    self.check_shared(prepared, mask, environment)?;
+                    self.shared(prepared, mask, environment, perform);
+                } else {
+                    let blocks = self.check_cluster(prepared, mask, environment)?;
+                    self.cluster(&blocks, environment, &mut perform);
+                }
             }
             AddressSpace::Generic => {
                 let wanted = self.wanted(Space::Global);
@@ -168,7 +194,9 @@ impl Request {
                     .filter(|lane| window(prepared.addresses[*lane]))
                     .fold(0, |lanes, lane| lanes | 1 << lane)
             };
-            (lanes(in_shared_window), lanes(in_local_window))
+            let is_shared =
+                if environment.cluster.has_others() { in_cluster_windows } else { in_shared_window };
+            (lanes(is_shared), lanes(in_local_window))
         };
         let global = mask & !shared & !local;
         let part = |lanes: u32, window| (lanes != 0).then(|| prepared.part(lanes, window, self.bytes));
@@ -181,8 +209,12 @@ impl Request {
                 fault = Some(found);
             }
         };
+        let mut blocks = Vec::new();
         if let Some(part) = &shared_part {
-            self.check_shared(part, shared, environment).unwrap_or_else(&mut keep);
+            match self.check_cluster(part, shared, environment) {
+                Ok(found) => blocks = found,
+                Err(found) => keep(found),
+            }
         }
         if let Some(part) = &local_part {
             self.check_local(part, local, environment).unwrap_or_else(&mut keep);
@@ -200,9 +232,7 @@ impl Request {
         if let Some(part) = &global_part {
             self.global(Space::Global, may, part, global, environment, &mut *perform);
         }
-        if let Some(part) = &shared_part {
-            self.shared(part, shared, environment, &mut *perform);
-        }
+        self.cluster(&blocks, environment, &mut *perform);
         if let Some(part) = &local_part {
             self.local(part, local, environment, &mut *perform);
         }
@@ -225,6 +255,13 @@ impl Request {
         }
     }
 
+    /// Returns true if it is certain that all lanes access the own block's shared memory, and may.
+    #[inline(always)]
+    fn is_within_shared<O: Observer>(&self, prepared: &Prepared, environment: &Environment<'_, O>) -> bool {
+        let aligned = prepared.bits & u64::from(self.bytes - 1) == 0;
+        aligned && environment.shared.has(prepared.highest, u64::from(self.bytes))
+    }
+
     #[inline(always)]
     fn check_shared<O: Observer>(
         &self,
@@ -232,11 +269,63 @@ impl Request {
         mask: u32,
         environment: &Environment<'_, O>,
     ) -> Result<(), AccessFault> {
-        let aligned = prepared.bits & u64::from(self.bytes - 1) == 0;
-        if aligned && environment.shared.has(prepared.highest, u64::from(self.bytes)) {
+        if self.is_within_shared(prepared, environment) {
             return Ok(());
         }
         self.wanted(Space::Shared).offsets(prepared, mask, environment.shared.bytes())
+    }
+
+    /// Checks addresses in the shared memory of a cluster's blocks. Returns the lanes of each block: the own first, then those
+    /// of others in the order in which lanes name them.
+    #[cold]
+    fn check_cluster<O: Observer>(
+        &self,
+        prepared: &Prepared,
+        mask: u32,
+        environment: &Environment<'_, O>,
+    ) -> Result<Vec<OfBlock>, AccessFault> {
+        let owner = |lane: usize| environment.cluster.owner(prepared.addresses[lane]);
+        let mut blocks = Vec::new();
+        let mut fault: Option<AccessFault> = None;
+        let mut left = mask;
+        while left != 0 {
+            let first = left.trailing_zeros() as usize;
+            let (of, offset) = owner(first);
+            let lanes = lanes::each(left)
+                .filter(|lane| owner(*lane).0 == of)
+                .fold(0, |lanes, lane| lanes | 1 << lane);
+            left &= !lanes;
+            let found = match of {
+                Owner::Own => {
+                    // A block's own addresses are in one of two windows.
+                    let addresses = std::array::from_fn(|lane| owner(lane).1);
+                    let offsets = Prepared::of(addresses, lanes, self.bytes);
+                    self.check_shared(&offsets, lanes, environment).map(|()| OfBlock {
+                        lanes,
+                        offsets,
+                        other: None,
+                    })
+                }
+                Owner::Other(rank) => {
+                    let origin = prepared.addresses[first] - offset;
+                    let offsets = prepared.part(lanes, origin, self.bytes);
+                    let reached = environment.cluster.reach(rank);
+                    reached.map_err(|what| AccessFault::illegal(first, what)).and_then(|(base, bytes)| {
+                        self.wanted(Space::Cluster).remote_offsets(&offsets, lanes, bytes, origin)?;
+                        Ok(OfBlock { lanes, offsets, other: Some((rank, base)) })
+                    })
+                }
+            };
+            match found {
+                Ok(block) if block.other.is_none() => blocks.insert(0, block),
+                Ok(block) => blocks.push(block),
+                Err(found) if fault.as_ref().is_none_or(|fault| found.lane < fault.lane) => {
+                    fault = Some(found);
+                }
+                Err(_) => {}
+            }
+        }
+        fault.map_or(Ok(blocks), Err)
     }
 
     #[inline(always)]
@@ -320,6 +409,33 @@ impl Request {
         self.tell(Space::Shared, prepared, mask, environment);
         let base = environment.shared.base();
         perform(Target::Host { base, space: Space::Shared }, prepared, mask);
+    }
+
+    /// Accesses the shared memory of a cluster's blocks, which has been checked.
+    fn cluster<O: Observer>(
+        &self,
+        blocks: &[OfBlock],
+        environment: &mut Environment<'_, O>,
+        perform: &mut impl FnMut(Target<'_>, &Prepared, u32),
+    ) {
+        for OfBlock { lanes, offsets, other } in blocks {
+            let Some((rank, base)) = *other else {
+                self.shared(offsets, *lanes, environment, &mut *perform);
+                continue;
+            };
+            if O::ACCESSES {
+                let origin = environment.cluster.address(rank, 0);
+                let named = offsets.addresses.map(|offset| offset + origin);
+                self.tell(Space::Cluster, &Prepared::of(named, *lanes, self.bytes), *lanes, environment);
+            }
+            if O::REGISTERS && self.operation != Operation::Load {
+                for lane in lanes::each(*lanes) {
+                    let start = offsets.addresses[lane];
+                    environment.cluster.note_written(rank, start..start + u64::from(self.bytes));
+                }
+            }
+            perform(Target::Host { base, space: Space::Shared }, offsets, *lanes);
+        }
     }
 
     #[inline(always)]

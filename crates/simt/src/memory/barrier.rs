@@ -15,6 +15,8 @@
 //! mbarrier.try_wait.parity p, [b], 0            1        0      1      p is true
 //! ```
 //!
+//! Threads of other blocks of the cluster arrive by the addresses that `mapa` gives, and what they copy counts here too.
+//!
 //! An attempt that fails is [`Progress::Wait`], so that the warp yields to those that may complete the phase. Which warps
 //! arrived in a phase is recorded for observers: an arrival happens before a wait that finds its phase complete.
 
@@ -22,6 +24,7 @@ use std::mem::MaybeUninit;
 
 use super::access::{AddressSpace, Environment, Request, Target};
 use super::barrier_word::BarrierWord;
+use super::cluster::Owner;
 use super::lanes::{self, AddressOperand, Prepared};
 use super::lookup::AccessFault;
 use super::opcode;
@@ -79,16 +82,29 @@ impl Object {
         frame: *mut Cell,
         mask: u32,
         environment: &mut Environment<'_, O>,
-        mut visit: impl FnMut(&mut u64, usize) -> Result<Event, String>,
+        visit: impl FnMut(&mut u64, usize) -> Result<Event, String>,
     ) -> Result<(), AccessFault> {
         let mut prepared = MaybeUninit::<Prepared>::uninit();
+        // SAFETY: the caller's promise; `prepare` fills it.
+        unsafe {
+            self.address.prepare(frame, mask, 8, prepared.as_mut_ptr());
+            self.each_at(prepared.assume_init_ref(), mask, environment, visit)
+        }
+    }
+
+    /// Visits the objects at these addresses, likewise.
+    unsafe fn each_at<O: Observer>(
+        &self,
+        prepared: &Prepared,
+        mask: u32,
+        environment: &mut Environment<'_, O>,
+        mut visit: impl FnMut(&mut u64, usize) -> Result<Event, String>,
+    ) -> Result<(), AccessFault> {
         let mut fault: Option<AccessFault> = None;
         let mut events = [Event::None; 32];
         let generic = self.request.space == AddressSpace::Generic;
-        // SAFETY: `prepare` fills it; what `access` hands out may be accessed, and is aligned.
-        let prepared = unsafe {
-            self.address.prepare(frame, mask, 8, prepared.as_mut_ptr());
-            let prepared = prepared.assume_init_ref();
+        // SAFETY: what `access` hands out may be accessed, and is aligned.
+        unsafe {
             self.request.access(prepared, mask, environment, |target, prepared, lanes| {
                 for lane in lanes::each(lanes) {
                     if fault.is_some() {
@@ -111,14 +127,18 @@ impl Object {
                     }
                 }
             })?;
-            prepared
-        };
+        }
         if O::SYNCHRONISATION {
             let mut others = 0;
             let mut passed = false;
             for lane in lanes::each(mask) {
                 let origin = if generic { SHARED_WINDOW } else { 0 };
-                let offset = prepared.addresses[lane].wrapping_sub(origin);
+                let (owner, offset) =
+                    environment.cluster.owner(prepared.addresses[lane].wrapping_sub(origin));
+                if owner != Owner::Own {
+                    // Observers are told when the other block goes on: see [`Observer::block_resumes`].
+                    continue;
+                }
                 let warp = 1_u64 << (environment.at.warp & 63);
                 let arrivals = environment.shared.arrivals(offset);
                 match events[lane] {
@@ -147,19 +167,27 @@ fn word(bits: u64) -> Result<BarrierWord, String> {
     BarrierWord::decode(bits).ok_or_else(|| "mbarrier used before mbarrier.init, or overwritten".to_owned())
 }
 
+/// Counts bytes as transferred.
+fn transferred(bits: &mut u64, bytes: u64) -> Result<Event, String> {
+    let mut barrier = word(*bits)?;
+    let completes = barrier.transfer(-(bytes as i64))?;
+    *bits = barrier.encode();
+    Ok(Event::Arrived { completes })
+}
+
 /// The barrier that counts the bytes of an asynchronous copy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transactions(Object);
 
 impl Transactions {
-    /// Decodes operand `index`, the barrier's address in shared memory.
+    /// Decodes operand `index`, the barrier's address in the cluster's shared memory.
     pub(super) fn new(
         instruction: &Instruction,
         index: usize,
         columns: &mut dyn Columns,
         level: Level,
     ) -> Result<Self, DecodeError> {
-        Object::new(instruction, index, AddressSpace::Shared, Operation::Atomic, columns, level).map(Self)
+        Object::new(instruction, index, AddressSpace::Cluster, Operation::Atomic, columns, level).map(Self)
     }
 
     pub(super) fn slot(&self) -> Slot {
@@ -175,13 +203,26 @@ impl Transactions {
         bytes: impl Fn(usize) -> u64,
     ) -> Result<(), AccessFault> {
         // SAFETY: the caller's promise.
+        unsafe { self.0.each(frame, mask, environment, |bits, lane| transferred(bits, bytes(lane))) }
+    }
+
+    /// Counts bytes of a lane as transferred at the same place in the block of this rank, which the cluster has.
+    pub(super) unsafe fn complete_at<O: Observer>(
+        &self,
+        rank: u32,
+        frame: *mut Cell,
+        mask: u32,
+        environment: &mut Environment<'_, O>,
+        bytes: impl Fn(usize) -> u64,
+    ) -> Result<(), AccessFault> {
+        let mut prepared = MaybeUninit::<Prepared>::uninit();
+        // SAFETY: the caller's promise; `prepare` fills it.
         unsafe {
-            self.0.each(frame, mask, environment, |bits, lane| {
-                let mut barrier = word(*bits)?;
-                let completes = barrier.transfer(-(bytes(lane) as i64))?;
-                *bits = barrier.encode();
-                Ok(Event::Arrived { completes })
-            })
+            self.0.address.prepare(frame, mask, 8, prepared.as_mut_ptr());
+            let own = prepared.assume_init_ref();
+            let mapped = own.addresses.map(|address| environment.cluster.address(rank, address));
+            let mapped = Prepared::of(mapped, mask, 8);
+            self.0.each_at(&mapped, mask, environment, |bits, lane| transferred(bits, bytes(lane)))
         }
     }
 }

@@ -2,6 +2,10 @@
 //!
 //! Copies complete at once, as `cp.async` does: groups are always complete, and a barrier counts the bytes when the
 //! copy is issued. The observer sees accesses of a full warp, 16 bytes per lane.
+//!
+//! A copy with *multicast* reads its source once, and writes it to the same place in several blocks of the cluster, where
+//! the barrier at the same place counts it. For example, `blocks` 0b101, a destination at 0x400 and a barrier at 0x40:
+//! the bytes go to 0x400 in the blocks of rank 0 and 2, and count at 0x40 in both.
 
 use std::mem::MaybeUninit;
 
@@ -73,30 +77,49 @@ impl BulkCopy {
                     format!("a bulk copy of {bytes} bytes, no multiple of {PIECE}"),
                 ));
             }
-            if let Some(blocks) = self.blocks.map(|slot| value(slot, lane))
-                && blocks & 0xFFFF != 1
+            let blocks = self.blocks.map(|slot| value(slot, lane) as u32 & 0xFFFF);
+            if let Some(blocks) = blocks
+                && (blocks == 0 || blocks >> environment.cluster.size() != 0)
             {
-                let what = format!("a multicast to the blocks {blocks:#x} of a cluster of one block");
+                let cluster = environment.cluster.name();
+                let what = format!("a multicast to the blocks {blocks:#x} of {cluster}");
                 return Err(AccessFault::illegal(lane, what));
             }
             let byte_mask = self.byte_mask.map(|slot| value(slot, lane) as u16);
             let source = from.map(|from| from.addresses[lane]);
+            let own = to.addresses[lane];
+            let places: Vec<u64> = match blocks {
+                None => vec![own],
+                Some(blocks) => ranks(blocks).map(|rank| environment.cluster.address(rank, own)).collect(),
+            };
             // SAFETY: the caller's promise.
-            unsafe { self.range(to.addresses[lane], source, bytes, byte_mask, environment) }
+            unsafe { self.range(&places, source, bytes, byte_mask, environment) }
                 .map_err(|fault| AccessFault { lane: lane as u32, ..fault })?;
         }
         if O::REGISTERS {
             environment.undefined = 0;
         }
         let Some(transactions) = &self.transactions else { return Ok(()) };
-        // SAFETY: the caller's promise.
-        unsafe { transactions.complete(frame, mask, environment, |lane| value(self.size, lane)) }
+        let bytes = |lane| value(self.size, lane);
+        let Some(blocks) = self.blocks else {
+            // SAFETY: the caller's promise.
+            return unsafe { transactions.complete(frame, mask, environment, bytes) };
+        };
+        for rank in 0..environment.cluster.size() {
+            let lanes = lanes::each(mask).filter(|lane| value(blocks, *lane) >> rank & 1 != 0);
+            let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
+            if lanes != 0 {
+                // SAFETY: the caller's promise.
+                unsafe { transactions.complete_at(rank, frame, lanes, environment, bytes)? };
+            }
+        }
+        Ok(())
     }
 
-    /// Copies one lane's range, in pieces of 512 bytes.
+    /// Copies one lane's range to one place or several, in pieces of 512 bytes.
     unsafe fn range<O: Observer>(
         &self,
-        to: u64,
+        to: &[u64],
         from: Option<u64>,
         bytes: u64,
         byte_mask: Option<u16>,
@@ -124,12 +147,14 @@ impl BulkCopy {
                         }
                     })?;
                 }
-                self.store.access(&row(to), mask, environment, |target, prepared, lanes| {
-                    let Target::Host { base, .. } = target else { return };
-                    for piece in lanes::each(lanes) {
-                        self.piece(base + prepared.addresses[piece], data.add(16 * piece), byte_mask);
-                    }
-                })?;
+                for &to in to {
+                    self.store.access(&row(to), mask, environment, |target, prepared, lanes| {
+                        let Target::Host { base, .. } = target else { return };
+                        for piece in lanes::each(lanes) {
+                            self.piece(base + prepared.addresses[piece], data.add(16 * piece), byte_mask);
+                        }
+                    })?;
+                }
             }
             done += count * PIECE;
         }
@@ -162,6 +187,11 @@ impl BulkCopy {
     }
 }
 
+/// Returns the ranks of a mask of blocks, ascending.
+fn ranks(blocks: u32) -> impl Iterator<Item = u32> {
+    (0..u32::BITS).filter(move |rank| blocks >> rank & 1 != 0)
+}
+
 /// Decodes `cp.async.bulk` and `cp.reduce.async.bulk`; `modifiers` are those besides `async`, `bulk` and `reduce`.
 pub(super) fn decode(
     instruction: &Instruction,
@@ -176,11 +206,11 @@ pub(super) fn decode(
     let from_space = opcode::space(instruction, Some(op.from))?;
     if [to_space, from_space]
         .iter()
-        .any(|space| !matches!(space, AddressSpace::Global | AddressSpace::Shared))
+        .any(|space| !matches!(space, AddressSpace::Global | AddressSpace::Shared | AddressSpace::Cluster))
     {
         return Err(unsupported());
     }
-    let into_shared = to_space == AddressSpace::Shared;
+    let into_shared = to_space != AddressSpace::Global;
     if counted != into_shared || into_shared && masked {
         return Err(unsupported());
     }

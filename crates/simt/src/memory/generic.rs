@@ -2,12 +2,13 @@
 
 use super::access::Environment;
 use super::allocation::Kind;
+use super::cluster::Owner;
 use super::decoded::Decoded;
 use super::lanes;
 use super::lookup::AccessFault;
 use super::opcode;
 use super::registers::{read_lane, write_lane};
-use super::windows::{LOCAL_WINDOW, SHARED_WINDOW, in_local_window, in_shared_window};
+use super::windows::{LOCAL_WINDOW, SHARED_WINDOW, in_cluster_windows, in_local_window, in_shared_window};
 use crate::decode::{Columns, DecodeError};
 use crate::observe::Observer;
 use crate::ptx::op::Op;
@@ -21,28 +22,36 @@ pub(super) struct Conversion {
     question: Question,
     result: Slot,
     source: Slot,
-    /// `mapa`: rank of the block in its cluster.
-    rank: Option<Slot>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Question {
     /// The address plus this number.
     Moved(u64),
+    /// Whether an address is in the shared memory of the own block.
     InShared,
+    /// Whether it is in that of a block of the cluster.
+    InCluster,
     InLocal,
     InConstant,
     InParameters,
     InGlobal,
-    /// Rank of the block that owns an address: 0, since clusters have one block.
-    Rank,
+    /// `getctarank`: the rank of the block that owns an address. Shared memory begins at `origin`.
+    Rank {
+        origin: u64,
+    },
+    /// `mapa`: the same place in the shared memory of the block of a rank.
+    Mapped {
+        origin: u64,
+        rank: Slot,
+    },
 }
 
 impl Conversion {
     /// Returns the number that the conversion adds to 64-bit addresses, if that is all it does.
     pub(super) fn moved(&self) -> Option<u64> {
-        match (self.question, self.rank, self.source.width, self.result.width) {
-            (Question::Moved(by), None, Width::Double, Width::Double) => Some(by),
+        match (self.question, self.source.width, self.result.width) {
+            (Question::Moved(by), Width::Double, Width::Double) => Some(by),
             _ => None,
         }
     }
@@ -55,39 +64,54 @@ impl Conversion {
         mask: u32,
         environment: &Environment<'_, O>,
     ) -> Result<(), AccessFault> {
-        if let (Question::Moved(by), None, Width::Double, Width::Double) =
-            (self.question, self.rank, self.source.width, self.result.width)
-        {
+        if let Some(by) = self.moved() {
             // SAFETY: the slots are of this frame.
             unsafe { moved(by, self.source, self.result, frame, mask) };
             return Ok(());
         }
-        let memory = environment.memory;
+        let (memory, cluster) = (environment.memory, &*environment.cluster);
         let is_in = |address, kind| memory.find(address).is_some_and(|allocation| allocation.kind == kind);
         for lane in lanes::each(mask) {
             // SAFETY: the slots are of this frame.
             let address = unsafe { read_lane(self.source, frame, lane) };
-            let windowed = in_shared_window(address) || in_local_window(address);
+            let owner = |address| {
+                let is_shared = if cluster.has_others() {
+                    in_cluster_windows(address)
+                } else {
+                    in_shared_window(address)
+                };
+                is_shared.then(|| cluster.owner(address - SHARED_WINDOW).0)
+            };
+            let windowed = owner(address).is_some() || in_local_window(address);
             let result = match self.question {
                 Question::Moved(by) => address.wrapping_add(by),
-                Question::InShared => u64::from(in_shared_window(address)),
+                Question::InShared => u64::from(owner(address) == Some(Owner::Own)),
+                Question::InCluster => u64::from(match owner(address) {
+                    Some(Owner::Other(rank)) => rank < cluster.size(),
+                    owner => owner.is_some(),
+                }),
                 Question::InLocal => u64::from(in_local_window(address)),
                 Question::InConstant => u64::from(is_in(address, Kind::Constant)),
                 Question::InParameters => u64::from(is_in(address, Kind::Parameters)),
                 Question::InGlobal => u64::from(
                     !windowed && !is_in(address, Kind::Constant) && !is_in(address, Kind::Parameters),
                 ),
-                Question::Rank => 0,
+                Question::Rank { origin } => {
+                    u64::from(match owner(address.wrapping_add(SHARED_WINDOW - origin)) {
+                        Some(Owner::Other(rank)) => rank,
+                        _ => cluster.rank(),
+                    })
+                }
+                Question::Mapped { origin, rank } => {
+                    // SAFETY: as above.
+                    let rank = unsafe { read_lane(rank, frame, lane) };
+                    if rank >= u64::from(cluster.size()) {
+                        let what = format!("mapa to block {rank} of {}", cluster.name());
+                        return Err(AccessFault::illegal(lane, what));
+                    }
+                    origin.wrapping_add(cluster.address(rank as u32, address.wrapping_sub(origin)))
+                }
             };
-            // SAFETY: as above.
-            if let Some(rank) = self.rank.map(|slot| unsafe { read_lane(slot, frame, lane) })
-                && rank != 0
-            {
-                return Err(AccessFault::illegal(
-                    lane,
-                    format!("mapa to block {rank} of a cluster of one block"),
-                ));
-            }
             // SAFETY: as above.
             unsafe { write_lane(self.result, frame, lane, result) };
         }
@@ -124,6 +148,8 @@ pub(super) fn decode(
     columns: &mut dyn Columns,
 ) -> Result<Decoded<Conversion>, DecodeError> {
     let has_rank = matches!(op, Op::Mapa { .. });
+    // Where shared memory begins, by the addresses that the instruction takes.
+    let origin = |space: Option<Space>| if space.is_none() { SHARED_WINDOW } else { 0 };
     let (question, results, sources) = match *op {
         // A 32-bit address space has no room for the windows.
         Op::Cvta { to_space, space, scalar: ScalarType::U64 } => {
@@ -140,16 +166,19 @@ pub(super) fn decode(
                 Space::Local => Question::InLocal,
                 Space::Constant => Question::InConstant,
                 Space::Global => Question::InGlobal,
+                Space::SharedCluster => Question::InCluster,
                 space if space.is_shared() => Question::InShared,
                 _ => Question::InParameters,
             };
             (question, ScalarType::Pred, ScalarType::U64)
         }
-        Op::Mapa { scalar: scalar @ (ScalarType::U32 | ScalarType::U64), .. } => {
-            (Question::Moved(0), scalar, scalar)
+        Op::Mapa { space, scalar: scalar @ (ScalarType::U32 | ScalarType::U64) } => {
+            let rank =
+                opcode::source(instruction, opcode::operand(instruction, 2)?, ScalarType::U32, columns)?;
+            (Question::Mapped { origin: origin(space), rank }, scalar, scalar)
         }
-        Op::Getctarank { scalar: scalar @ (ScalarType::U32 | ScalarType::U64), .. } => {
-            (Question::Rank, ScalarType::U32, scalar)
+        Op::Getctarank { space, scalar: scalar @ (ScalarType::U32 | ScalarType::U64) } => {
+            (Question::Rank { origin: origin(space) }, ScalarType::U32, scalar)
         }
         _ => return Err(DecodeError::unsupported(instruction)),
     };
@@ -157,12 +186,10 @@ pub(super) fn decode(
     opcode::count(instruction, operands, operands)?;
     let result = opcode::result(instruction, opcode::operand(instruction, 0)?, results, columns)?;
     let source = opcode::source(instruction, opcode::operand(instruction, 1)?, sources, columns)?;
-    let rank = if has_rank {
-        Some(opcode::source(instruction, opcode::operand(instruction, 2)?, ScalarType::U32, columns)?)
-    } else {
-        None
+    let rank = match question {
+        Question::Mapped { rank, .. } => Some(rank),
+        _ => None,
     };
-    let conversion = Conversion { question, result, source, rank };
-    let decoded = Decoded::new(conversion).results(&[result]);
+    let decoded = Decoded::new(Conversion { question, result, source }).results(&[result]);
     Ok(decoded.sources(&[source]).sources(rank.as_slice()))
 }

@@ -207,8 +207,8 @@ fn decode(
     }
     let address = opcode::address_operand(instruction, address, space, columns, level)?;
     let request = Request {
-        // An asynchronous store that a barrier counts is to shared memory, whether it says so or not.
-        space: if counted { AddressSpace::Shared } else { space },
+        // An asynchronous store that a barrier counts is to a cluster's shared memory, whether it says so or not.
+        space: if counted { AddressSpace::Cluster } else { space },
         operation,
         bytes: element * access.elements,
         read_only: access.read_only,

@@ -157,6 +157,24 @@ impl Wanted {
         Ok(())
     }
 
+    /// Checks offsets in the shared memory of another block, of `limit` bytes. Faults name addresses from `origin` on.
+    pub(super) fn remote_offsets(
+        &self,
+        prepared: &Prepared,
+        mask: u32,
+        limit: u64,
+        origin: u64,
+    ) -> Result<(), AccessFault> {
+        self.offsets(prepared, mask, limit).map_err(|mut fault| {
+            if let FaultKind::OutOfBounds { address, .. } | FaultKind::Misaligned { address, .. } =
+                &mut fault.kind
+            {
+                *address += origin;
+            }
+            fault
+        })
+    }
+
     /// Checks addresses in global memory, lane by lane, after the fast check has failed. Returns the union of
     /// the rights of all allocations hit.
     #[cold]

@@ -12,7 +12,8 @@ pub(super) fn space(instruction: &Instruction, named: Option<Named>) -> Result<A
     Ok(match named {
         None => AddressSpace::Generic,
         Some(Named::Global) => AddressSpace::Global,
-        Some(Named::Shared | Named::SharedBlock | Named::SharedCluster) => AddressSpace::Shared,
+        Some(Named::Shared | Named::SharedBlock) => AddressSpace::Shared,
+        Some(Named::SharedCluster) => AddressSpace::Cluster,
         Some(Named::Local) => AddressSpace::Local,
         Some(Named::Constant) => AddressSpace::Constant,
         Some(Named::Parameter | Named::EntryParameter | Named::FunctionParameter) => {
@@ -27,7 +28,7 @@ pub(super) fn shared_space(
     named: Option<Named>,
 ) -> Result<AddressSpace, DecodeError> {
     match space(instruction, named)? {
-        space @ (AddressSpace::Generic | AddressSpace::Shared) => Ok(space),
+        space @ (AddressSpace::Generic | AddressSpace::Shared | AddressSpace::Cluster) => Ok(space),
         _ => Err(DecodeError::unsupported(instruction)),
     }
 }
@@ -49,7 +50,7 @@ pub(super) fn address_operand(
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<AddressOperand, DecodeError> {
-    let narrow = matches!(space, AddressSpace::Shared | AddressSpace::Local);
+    let narrow = matches!(space, AddressSpace::Shared | AddressSpace::Cluster | AddressSpace::Local);
     let column = columns.address(address(instruction, index)?)?;
     AddressOperand::new(column, narrow, level)
         .ok_or_else(|| DecodeError::operands(instruction, "the address is no number"))

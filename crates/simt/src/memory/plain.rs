@@ -22,7 +22,8 @@ impl PlainSpace {
             AddressSpace::Global => Self::Global,
             AddressSpace::Generic => Self::Generic,
             AddressSpace::Constant => Self::Constant,
-            AddressSpace::Shared => Self::Shared,
+            // Compiled code executes clusters of one block alone, whose other addresses are out of bounds.
+            AddressSpace::Shared | AddressSpace::Cluster => Self::Shared,
             AddressSpace::Local => return None,
         })
     }

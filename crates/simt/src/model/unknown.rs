@@ -42,6 +42,8 @@ pub enum Unknown {
         /// The card's compute capability.
         capability: ComputeCapability,
     },
+    /// Accesses to the shared memory of other blocks.
+    Cluster,
 }
 
 impl Unknown {
@@ -50,6 +52,7 @@ impl Unknown {
         double(counters, sites, time, card)
             .or_else(|| swaps(counters, sites, time, card))
             .or_else(|| products(counters, sites, card))
+            .or_else(|| cluster(counters))
     }
 }
 
@@ -89,6 +92,15 @@ fn products(counters: &LaunchCounters, sites: &[SiteInfo], card: &Card) -> Optio
     let slots = executed(counters, sites, |op| matches!(op, Op::Mma(_))) * f64::from(product.slots.issued);
     let large = slots > LARGE * counters.issue_slots as f64;
     (capability.major != 9 && large).then_some(Unknown::Products { capability })
+}
+
+/// The network between the blocks of a cluster has a bandwidth that depends on which blocks meet in it: on an H200 (`coalesce run
+/// cluster`) all blocks together read 3.97 TB/s from their neighbours in clusters of two, 1.68 in clusters of four and 2.15 in
+/// clusters of eight. Where a cluster's blocks are placed is not simulated.
+fn cluster(counters: &LaunchCounters) -> Option<Unknown> {
+    let total = &counters.total;
+    let requests = total.global().requests + total.shared().requests;
+    (counters.cluster_requests as f64 > LARGE * requests as f64).then_some(Unknown::Cluster)
 }
 
 /// Warp instructions that were issued and are of a kind.
@@ -154,6 +166,10 @@ impl fmt::Display for Unknown {
             Self::Products { capability } => {
                 write!(f, "tensor cores of compute capability {capability} have not been measured")
             }
+            Self::Cluster => write!(
+                f,
+                "blocks access each other's shared memory, and the network between them is not modelled"
+            ),
         }
     }
 }

@@ -24,6 +24,8 @@ pub enum Space {
     Global,
     /// Shared memory of the block: offsets from 0.
     Shared,
+    /// Shared memory of another block of the cluster: the addresses that `mapa` gives.
+    Cluster,
     /// Local memory of the thread: offsets from 0.
     Local,
     /// `.const`: addresses as the host sees them.

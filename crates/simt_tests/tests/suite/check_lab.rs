@@ -111,12 +111,13 @@ impl Lab {
             clock_ghz: 1.98,
             resident_blocks: 132 * 32,
             shared_bytes_per_block: 227 << 10,
+            blocks_per_cluster: 8,
         };
         let launch = Launch {
             kernel,
             grid: shape.grid,
             block: shape.block,
-            cluster: [1; 3],
+            cluster: None,
             dynamic_shared_bytes: dynamic,
             parameters: &bytes,
             stack_bytes: 1024,

@@ -64,6 +64,7 @@ pub(crate) fn machine() -> Machine {
         clock_ghz: 1.98,
         resident_blocks: 132 * 8,
         shared_bytes_per_block: 227 << 10,
+        blocks_per_cluster: 8,
     }
 }
 
@@ -121,7 +122,7 @@ impl Bench {
             kernel: self.program.kernel(kernel).expect("the kernel"),
             grid: [1; 3],
             block: [32, 1, 1],
-            cluster: [1; 3],
+            cluster: None,
             dynamic_shared_bytes: 0,
             parameters: &parameters,
             stack_bytes: 1024,

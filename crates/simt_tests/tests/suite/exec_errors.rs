@@ -151,11 +151,11 @@ fn launches_that_cannot_be() {
     );
     assert_eq!(
         say("clustered", &|_| {}),
-        "clusters of 2 x 1 x 1 blocks are not simulated: launch clusters of one block"
+        "clusters of 2 x 1 x 1 blocks are not possible: the grid of 1 x 1 x 1 blocks is not a multiple of them"
     );
     assert_eq!(
-        say("k", &|launch| launch.cluster = [1, 2, 1]),
-        "clusters of 1 x 2 x 1 blocks are not simulated: launch clusters of one block"
+        say("k", &|launch| launch.cluster = Some([1, 2, 1])),
+        "clusters of 1 x 2 x 1 blocks are not possible: the grid of 1 x 1 x 1 blocks is not a multiple of them"
     );
     assert_eq!(
         say("k", &|launch| launch.parameters = &[1, 2, 3]),

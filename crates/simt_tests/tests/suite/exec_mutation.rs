@@ -32,7 +32,7 @@ fn survives(text: &str) -> u32 {
             kernel,
             grid: [2, 1, 1],
             block: [40, 1, 1],
-            cluster: [1; 3],
+            cluster: None,
             dynamic_shared_bytes: 512,
             parameters: &parameters,
             stack_bytes: 256,

@@ -41,6 +41,7 @@ mod count_transpose;
 mod count_worst;
 mod exec_blocks;
 mod exec_calls;
+mod exec_clusters;
 mod exec_common;
 mod exec_control;
 mod exec_corpus;

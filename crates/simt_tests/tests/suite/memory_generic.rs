@@ -2,7 +2,9 @@
 
 use crate::memory_support::{ALL, Machine, device};
 use simt::fault::FaultKind;
-use simt::internals::memory::{LOCAL_WINDOW, SHARED_WINDOW, in_local_window, in_shared_window};
+use simt::internals::memory::{
+    ClusterMemory, LOCAL_WINDOW, SHARED_WINDOW, in_local_window, in_shared_window,
+};
 use simt::memory::Kind;
 
 #[test]
@@ -94,6 +96,40 @@ fn a_cluster_has_one_block() {
     let fault = machine.fault("mapa.shared::cluster.u32 %r2, %r1, %r5;", ALL);
     assert_eq!(fault.lane, 3);
     assert_eq!(fault.kind, FaultKind::Illegal("mapa to block 1 of a cluster of one block".to_owned()));
+}
+
+#[test]
+fn addresses_of_other_blocks_name_their_rank() {
+    let memory = device();
+    let mut machine = Machine::new(&memory);
+    machine.cluster = ClusterMemory::new(4);
+    machine.set("%r1", |lane| 16 * lane);
+    machine.set("%rd1", |lane| SHARED_WINDOW + lane);
+    machine.set("%r5", |lane| lane % 4);
+    machine.ok(
+        "mapa.shared::cluster.u32 %r2, %r1, %r5; mapa.u64 %rd2, %rd1, %r5; getctarank.shared::cluster.u32 %r3, %r2; getctarank.u64 %r4, %rd2;",
+        ALL,
+    );
+    let rank = |lane: u64| lane % 4;
+    let by_lane = |value: &dyn Fn(u64) -> u64| std::array::from_fn(|lane| value(lane as u64));
+    assert_eq!(machine.get("%r2"), by_lane(&|lane| ((rank(lane) + 1) << 24) + 16 * lane));
+    assert_eq!(machine.get("%rd2"), by_lane(&|lane| SHARED_WINDOW + ((rank(lane) + 1) << 24) + lane));
+    assert_eq!((machine.get("%r3"), machine.get("%r4")), (by_lane(&rank), by_lane(&rank)));
+    // An address that has a rank already is mapped to another.
+    machine.ok("mapa.shared::cluster.u32 %r2, %r2, 3;", ALL);
+    assert_eq!(machine.get("%r2"), by_lane(&|lane| (4 << 24) + 16 * lane));
+    machine.ok(
+        "isspacep.shared::cluster %p1, %rd2; isspacep.shared::cta %p2, %rd2; isspacep.global %p3, %rd2;",
+        ALL,
+    );
+    assert_eq!(machine.get("%p1"), [1; 32]);
+    assert_eq!(machine.get("%p2"), by_lane(&|lane| u64::from(rank(lane) == 0)));
+    assert_eq!(machine.get("%p3"), [0; 32]);
+    let fault = machine.fault("mapa.u64 %rd2, %rd1, %r1;", ALL);
+    assert_eq!(
+        (fault.lane, fault.kind),
+        (1, FaultKind::Illegal("mapa to block 16 of a cluster of 4 blocks".to_owned()))
+    );
 }
 
 #[test]

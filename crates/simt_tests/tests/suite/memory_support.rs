@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use simt::internals::decode::{Columns, DecodeError, Level};
 use simt::internals::memory::{
-    self, AccessFault, Environment, LocalMemory, LookupCache, MemoryInstruction, Progress, SharedMemory,
+    self, AccessFault, ClusterMemory, Environment, LocalMemory, LookupCache, MemoryInstruction, Progress,
+    SharedMemory,
 };
 use simt::internals::registers::{Cell, Slot, Width};
 use simt::memory::Memory;
@@ -266,6 +267,7 @@ impl Observer for Recorder {
 pub(crate) struct Machine<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) shared: SharedMemory,
+    pub(crate) cluster: ClusterMemory,
     pub(crate) local: LocalMemory,
     pub(crate) cache: LookupCache,
     pub(crate) frame: Frame,
@@ -284,6 +286,7 @@ impl<'a> Machine<'a> {
         Self {
             memory,
             shared,
+            cluster: ClusterMemory::new(1),
             local: LocalMemory::new(256),
             cache: LookupCache::new(),
             frame: Frame::new(),
@@ -344,6 +347,7 @@ impl<'a> Machine<'a> {
             let mut environment = Environment {
                 memory: self.memory,
                 shared: &mut self.shared,
+                cluster: &mut self.cluster,
                 local: &mut self.local,
                 cache: &mut self.cache,
                 observer: &mut self.recorder,

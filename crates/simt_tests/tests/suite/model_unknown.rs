@@ -88,3 +88,21 @@ fn contested_swaps_are_unknown() {
     assert_eq!(unknown("h200", &[("atom.shared.cas.b32", 1)], shared(25)), None);
     assert!(unknown("h200", &[("atom.shared.cas.b32", 1)], shared(50)).is_some());
 }
+
+#[test]
+fn the_network_between_the_blocks_of_a_cluster_is_unknown() {
+    let requests = |others: u64| {
+        move |counters: &mut LaunchCounters| {
+            counters.total.shared_loads.requests = 60;
+            counters.total.loads.requests = 40;
+            counters.cluster_requests = others;
+        }
+    };
+    assert_eq!(unknown("h200", &[("ld.shared::cluster.u32", 60)], requests(10)), None);
+    assert_eq!(
+        unknown("h200", &[("ld.shared::cluster.u32", 60)], requests(11)).as_deref(),
+        Some(
+            "no modelled time: blocks access each other's shared memory, and the network between them is not modelled"
+        )
+    );
+}

@@ -76,6 +76,19 @@ impl Hazards {
         }
     }
 
+    /// Adds the hazards that were found apart, in blocks of the same launch.
+    pub(super) fn absorb(&mut self, other: Self) {
+        for found in other.found {
+            let is_global = found.space == Space::Global;
+            let key = (found.hazard, is_global, found.severity, found.first.site, found.second.site);
+            let place = *self.places.entry(key).or_insert(self.found.len());
+            match self.found.get_mut(place) {
+                Some(known) => known.count += found.count,
+                None => self.found.push(found),
+            }
+        }
+    }
+
     /// Returns the hazards in the order of their second accesses, and those of one by their first accesses' instructions.
     ///
     /// A word's earlier accesses are compared in the order in which its history has them, which is not the same for words that are kept

@@ -67,6 +67,7 @@ impl<O: Observer> Runner<'_, O> {
         let mut environment = Environment {
             memory: self.context.memory,
             shared: &mut self.block.shared,
+            cluster: &mut self.cluster.memory,
             local,
             cache: &mut *self.cache,
             observer: &mut *self.observer,

@@ -157,6 +157,9 @@ impl Columns {
                 | Special::Block(_)
                 | Special::Warp
                 | Special::Multiprocessor => Operand::Special(special, size),
+                // Compiled code executes clusters of one block.
+                Special::Cluster(axis) => Operand::Special(Special::Block(axis), size),
+                Special::InCluster(_) | Special::ClusterRank => Operand::Constant(0),
                 Special::Clock(_) | Special::Timer(_) => Operand::Frame,
                 _ => Operand::Launch,
             },
