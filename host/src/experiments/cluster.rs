@@ -122,14 +122,7 @@ impl Experiment for Cluster {
 
     fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
         let names = KERNELS.iter().map(|kernel| kernel.info.name).filter(|name| request.wants(name));
-        let mut notes = own::left_out(names, device);
-        if notes.is_empty() && device.backend() == Backend::Modelled {
-            notes.push(
-                "cluster leaves out clusters of 2, 4 and 8 blocks: simulated cards run clusters of one block"
-                    .to_string(),
-            );
-        }
-        notes
+        own::left_out(names, device)
     }
 
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
@@ -138,14 +131,7 @@ impl Experiment for Cluster {
         if let Some(size) = chosen.iter().find(|size| !SIZES.contains(size)) {
             bail!("--width {size}: a cluster of this experiment has 1, 2, 4 or 8 blocks");
         }
-        if modelled && chosen.iter().any(|size| *size > 1) {
-            bail!("--width: simulated cards run clusters of one block; use --width 1");
-        }
-        let sizes = match (chosen.is_empty(), modelled) {
-            (false, _) => chosen.clone(),
-            (true, true) => vec![1],
-            (true, false) => SIZES.to_vec(),
-        };
+        let sizes = if chosen.is_empty() { SIZES.to_vec() } else { chosen.clone() };
         let most = SIZES[SIZES.len() - 1];
         // A whole number of the largest clusters, so that all sizes have the same blocks.
         let whole = (device.multiprocessors / most * most).max(most);
@@ -321,18 +307,18 @@ mod tests {
     }
 
     #[test]
-    fn simulated_cards_run_clusters_of_one_block() {
+    fn simulated_cards_run_all_sizes_and_older_cards_none() {
         let simulated = DeviceInfo { card: c870().card, ..h200() };
         let points = Cluster.points(&request(), &simulated).expect("six kernels");
-        assert_eq!(points.len(), 6);
-        assert!(Cluster.notes(&request(), &simulated)[0].contains("clusters of 2, 4 and 8 blocks"));
+        assert_eq!(points.len(), 2 + 4 * 4);
+        assert_eq!(Cluster.notes(&request(), &simulated), Vec::<String>::new());
         let of = |width: &[u32], device: &DeviceInfo| {
             let choices = Choices { width: width.to_vec(), ..Choices::default() };
             let request = Request { choices, ..request() };
             Cluster.points(&request, device).map(|points| points.len()).map_err(|error| error.to_string())
         };
         assert_eq!(of(&[4], &h200()), Ok(4));
-        assert!(of(&[4], &simulated).is_err_and(|error| error.ends_with("use --width 1")));
+        assert_eq!(of(&[4], &simulated), Ok(4));
         assert!(of(&[3], &h200()).is_err_and(|error| error.starts_with("--width 3: ")));
         assert_eq!(of(&[], &c870()), Ok(0));
     }
