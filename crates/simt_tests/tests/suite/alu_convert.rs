@@ -391,7 +391,7 @@ fn bytes() {
         if bits & 0x80 != 0 { -value } else { value }
     };
     for (name, fraction, largest) in [("e4m3x2", 3, 448.0), ("e5m2x2", 2, 57344.0)] {
-        for level in crate::alu_support::levels() {
+        for level in levels() {
             let mut widen = Machine::new(&format!("cvt.rn.f16x2.{name} %r0, %h1;"), level);
             let mut narrow = Machine::new(&format!("cvt.rn.satfinite.{name}.f16x2 %h0, %r1;"), level);
             let mut pack = Machine::new(&format!("cvt.rn.satfinite.{name}.f32 %h0, %r1, %r2;"), level);

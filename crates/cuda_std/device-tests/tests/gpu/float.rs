@@ -317,6 +317,9 @@ fn saturated_f64(x: f64) -> f64 {
     if x > 0.0 { x.min(1.0) } else { 0.0 }
 }
 
+/// A function's name, its bound in ulp, and what it computes.
+type Reference<'f> = (&'static str, f64, &'f dyn Fn(f32) -> f64);
+
 /// `f64` computes what `f32` rounds: the functions that `cuda_std` writes itself are as near to it as documented.
 #[test]
 #[ignore = "needs a GPU"]
@@ -325,7 +328,7 @@ fn functions_of_our_own_are_accurate() {
     let input = filled(&inputs);
     let of_pi = |x: f32, function: fn(f64) -> f64| function((f64::from(x) % 2.0) * std::f64::consts::PI);
     // Each function's bound in ulp, with what the special function unit may add.
-    let references: [(&str, f64, &dyn Fn(f32) -> f64); 7] = [
+    let references: [Reference<'_>; 7] = [
         ("exp", 1.04 + 1.5, &|x| f64::from(x).exp()),
         ("exp2", 2.5, &|x| f64::from(x).exp2()),
         ("tanh", 1.5 + 2.0, &|x| f64::from(x).tanh()),
