@@ -34,6 +34,10 @@ use crate::ptx::op::words::{Accuracy, AddressSpace, Part};
 /// Clocks of a load from shared memory whose address is the result of the load before it, on an H200.
 pub(crate) const SHARED_CLOCKS: u16 = 23;
 
+/// Clocks of such a load by `ld.shared::cluster` from the block's own memory, on an H200 (`coalesce run cluster`, in clusters of
+/// one block). From another block it takes 219, and a launch in which many do has no modelled time.
+const CLUSTER_CLOCKS: u16 = 38;
+
 /// Issue slots of a PTX instruction.
 ///
 /// `mma.m16n8k16` occupies the tensor core of its scheduler for eight clocks: an H200 computes 492 TFLOP/s by nothing else, and
@@ -115,6 +119,7 @@ impl Slots {
 fn load_clocks(space: Option<AddressSpace>) -> u16 {
     match space {
         Some(AddressSpace::Shared | AddressSpace::SharedBlock) => SHARED_CLOCKS,
+        Some(AddressSpace::SharedCluster) => CLUSTER_CLOCKS,
         Some(AddressSpace::Local) => 32,
         Some(AddressSpace::Constant) => 28,
         _ => 1,
