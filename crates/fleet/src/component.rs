@@ -107,7 +107,7 @@ const LARGE_COPY: u64 = 1 << 20;
 /// | --- | --- |
 /// | `link`; `transfer` of at least 1 MiB from or to pinned memory; data in the host's memory | link |
 /// | `launch`, one call per launch | host |
-/// | arithmetic (`matmul`), `banks`, atomics and chains of loads in shared memory; data in L1 or constant memory | clocks |
+/// | arithmetic (`matmul`), `instructions`, `banks`, atomics and chains of loads in shared memory; data in L1 or constant memory | clocks |
 /// | data in L2: bandwidth, atomics, chains of loads | L2 |
 /// | data in device memory: bandwidth | HBM |
 pub(crate) fn component(row: Traits<'_>) -> Option<Component> {
@@ -122,7 +122,7 @@ pub(crate) fn component(row: Traits<'_>) -> Option<Component> {
                 .then_some(Component::Link);
         }
         (.., Residence::Host | Residence::Peer) => Component::Link,
-        ("banks", ..) | (.., Residence::L1 | Residence::Constant) => Component::Clocks,
+        ("banks" | "instructions", ..) | (.., Residence::L1 | Residence::Constant) => Component::Clocks,
         _ if row.kernel.starts_with("atomics_shared") => Component::Clocks,
         ("latency", ..) if matches!(row.kernel, "chase_shared" | "chase_constant") => Component::Clocks,
         _ if row.rates_arithmetic => Component::Clocks,
@@ -161,6 +161,8 @@ mod tests {
         assert_eq!(of("latency", "chase_l2", Residence::L2, Operation::Load), Some(Component::L2));
         assert_eq!(of("latency", "chase_l2", Residence::Dram, Operation::Load), None);
         assert_eq!(of("banks", "banks_4", Residence::L2, Operation::Access), Some(Component::Clocks));
+        let chain = of("instructions", "chain_fma_f32", Residence::L2, Operation::Dependent);
+        assert_eq!(chain, Some(Component::Clocks));
         let atomics = of("atomics", "atomics_shared_add_u32", Residence::L2, Operation::Atomic);
         assert_eq!(atomics, Some(Component::Clocks));
     }

@@ -47,7 +47,7 @@ mod tests {
              constant_replays,branches,divergent_branches,gflop_per_s,arithmetic_intensity,parameters,explanation,\
              ratio_low,ratio_high,reference,load,sm_clock_mhz,memory_clock_mhz,temperature_c,limited_by,\
              power_limit_w,power_w,metered_s,launch_j,picojoules_per_flop,operation,operations,ns_per_operation,\
-             gop_per_s,cycles,ms_low,ms_high,run,rank,ranks,host,uuid,pass,passes,version\n"
+             gop_per_s,cycles,ms_low,ms_high,run,rank,ranks,host,uuid,pass,passes,version,per_clock\n"
         );
     }
 }

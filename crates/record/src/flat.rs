@@ -122,6 +122,7 @@ row! {
     pass: Option<u32>,
     passes: Option<u32>,
     version: String,
+    per_clock: Option<f64>,
 }
 
 impl Row {
@@ -235,6 +236,7 @@ impl Row {
             pass: origin.map(|origin| origin.pass),
             passes: origin.map(|origin| origin.passes),
             version: origin.map(|origin| origin.version.clone()).unwrap_or_default(),
+            per_clock: record.per_clock(),
         }
     }
 }

@@ -54,7 +54,7 @@ pub use filling::Unfilled;
 pub use json::{ReadError, line, read, read_lines, sorted_line};
 pub use kept::{Hardware, Kept, Spread};
 pub use launch::{Modelled, ProfiledLaunch};
-pub use operations::{CYCLES, Measure, Operation, Operations};
+pub use operations::{CYCLES, Measure, Operation, Operations, PER_CLOCK};
 pub use origin::Origin;
 pub use parameters::{BytesMoved, Extent, Parameters, Precision, SIZES, Swept, shown};
 pub use run::{RUN_SCHEMA, Run};

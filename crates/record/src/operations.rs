@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Operations {
     /// What is counted.
     pub kind: Operation,
-    /// How many one launch does: of loads those of one chain, of accesses those that one SM serves.
+    /// How many one launch does: of loads and dependent instructions those of one chain, of accesses those that one SM serves.
     pub count: u64,
 }
 
@@ -44,6 +44,12 @@ pub enum Operation {
     Atomic,
     /// An element that is found by an index: the figure is the rate of the card.
     Lookup,
+    /// An instruction whose operand is the result of the one before it: the figure is the time of each.
+    Dependent,
+    /// A barrier of a block or a warp, right behind another one: the figure is the time of each.
+    Barrier,
+    /// An instruction of one thread, many of which are in flight: the figure is the rate of the card.
+    Instruction,
 }
 
 impl fmt::Display for Operation {
@@ -54,6 +60,9 @@ impl fmt::Display for Operation {
             Operation::Launch => "launch",
             Operation::Atomic => "atomic",
             Operation::Lookup => "lookup",
+            Operation::Dependent => "dependent",
+            Operation::Barrier => "barrier",
+            Operation::Instruction => "instruction",
         })
     }
 }
@@ -80,6 +89,9 @@ impl Measure {
             Measure::Operations(Operation::Launch) => "us/launch",
             Measure::Operations(Operation::Atomic) => "Gatomic/s",
             Measure::Operations(Operation::Lookup) => "Glookup/s",
+            Measure::Operations(Operation::Dependent) => "ns/instr",
+            Measure::Operations(Operation::Barrier) => "ns/barrier",
+            Measure::Operations(Operation::Instruction) => "Ginstr/s",
         }
     }
 
@@ -93,13 +105,21 @@ impl Measure {
             Measure::Operations(Operation::Launch) => "Time of launches",
             Measure::Operations(Operation::Atomic) => "Rate of atomic operations",
             Measure::Operations(Operation::Lookup) => "Rate of lookups",
+            Measure::Operations(Operation::Dependent) => "Latency of instructions",
+            Measure::Operations(Operation::Barrier) => "Time of barriers",
+            Measure::Operations(Operation::Instruction) => "Rate of instructions",
         }
     }
 
     /// Whether it is the time of each operation, of which less is better; else it is a rate.
     pub fn is_time(self) -> bool {
-        use Operation::{Access, Launch, Load};
-        matches!(self, Measure::Operations(Load | Access | Launch))
+        use Operation::{Access, Barrier, Dependent, Launch, Load};
+        matches!(self, Measure::Operations(Load | Access | Launch | Dependent | Barrier))
+    }
+
+    /// Whether bandwidth tells anything beside it: neither times of single operations nor instructions are about bytes.
+    pub fn has_bandwidth(self) -> bool {
+        !self.is_time() && self != Measure::Operations(Operation::Instruction)
     }
 
     /// The figure of a row in [`unit`](Self::unit); `None` where the row has none.
@@ -158,14 +178,23 @@ impl Record {
         self.measure().of(self)
     }
 
-    /// Clock cycles per operation, which the kernel itself measured by `clock64`; `None` where it did not.
+    /// Clock cycles per operation, which the kernel itself measured by `clock64`, or which the model has for an instruction;
+    /// `None` elsewhere.
     pub fn cycles(&self) -> Option<f64> {
         self.observed.get(CYCLES)?.as_f64()
     }
+
+    /// Operations per clock cycle and multiprocessor, known as [`cycles`](Self::cycles) are.
+    pub fn per_clock(&self) -> Option<f64> {
+        self.observed.get(PER_CLOCK)?.as_f64()
+    }
 }
 
-/// The field of `observed` with the clock cycles per operation that a kernel measured by `clock64`.
+/// The field of `observed` with the clock cycles per operation.
 pub const CYCLES: &str = "cycles";
+
+/// The field of `observed` with the operations per clock cycle and multiprocessor.
+pub const PER_CLOCK: &str = "per_clock";
 
 #[cfg(test)]
 mod tests {
@@ -214,6 +243,11 @@ mod tests {
         assert!(!row.measure().is_open(&row, &measured));
         assert_eq!(row.measure().unit(), "ns/load");
         assert_eq!(Measure::Operations(Operation::Atomic).of(&row), None);
+        assert_eq!(figure(&of(Operation::Dependent, 1000)), [500.0, 600.0, 900.0]);
+        assert_eq!(figure(&of(Operation::Instruction, 3_000_000)), [3.333_333, 5.0, 6.0]);
+        let about_bytes = |kind| of(kind, 1).measure().has_bandwidth();
+        use Operation::{Atomic, Dependent, Instruction, Load};
+        assert_eq!([Load, Atomic, Dependent, Instruction].map(about_bytes), [false, true, false, false]);
         let bytes = Record { operations: None, arithmetic_intensity: None, gflop_per_s: None, ..row };
         assert_eq!(bytes.measure(), Measure::Bandwidth);
         assert_eq!(documented::record().measure(), Measure::Operations(Operation::Load));

@@ -23,7 +23,8 @@ pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
     operations.dedup();
     operations.retain(|measure| matches!(measure, Measure::Operations(_)));
     let cycles = any(&|row| row.cycles().is_some());
-    let bandwidth = any(&|row| !row.measure().is_time());
+    let per_clock = any(&|row| row.per_clock().is_some());
+    let bandwidth = any(&|row| row.measure().has_bandwidth());
     let flops = any(&|row| row.gflop_per_s.is_some());
     let clocks = any(&|row| clock(row).is_some());
     let metered = any(&|row| energy(row).is_some());
@@ -37,6 +38,7 @@ pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
                 @for name in &own { th scope="col" { (name) } }
                 @for measure in &operations { th scope="col" { (measure.unit()) } }
                 @if cycles { th scope="col" { "cycles" } }
+                @if per_clock { th scope="col" { "per clock and SM" } }
                 @if flops { th scope="col" { "GFLOP/s" } }
                 @if bandwidth { th scope="col" { "GB/s" } }
                 @if ranges { th scope="col" { @if bandwidth { "slowest–fastest" } @else { "least–most" } } }
@@ -58,6 +60,7 @@ pub(super) fn table(rows: &[&Record], linked: &dyn Fn(&str) -> bool) -> Markup {
                 @for name in &own { td { (series::text(row, name)) } }
                 @for measure in &operations { td { @if row.measure() == *measure { (rate(row, *measure)) } } }
                 @if cycles { td { @if let Some(cycles) = row.cycles() { (number::rate(cycles)) } } }
+                @if per_clock { td { @if let Some(per_clock) = row.per_clock() { (number::rate(per_clock)) } } }
                 @if flops { td { @if let Some(rate) = row.gflop_per_s { (number::rate(rate)) } } }
                 @if bandwidth { td { (rate(row, Measure::Bandwidth)) } }
                 @if ranges { td { @if let Some([low, high]) = range(row) { (number::rate(low)) "–" (number::rate(high)) } } }

@@ -103,7 +103,7 @@ fn group(rows: &[&Record], by: &[&str], measure: Measure, style: Style) -> Strin
         let beside = match measure {
             Measure::Bandwidth => row.percent_of_copy.map(|part| format!("{part:.1}%")),
             Measure::Arithmetic => row.arithmetic_intensity.filter(|_| row.verified).map(short),
-            Measure::Operations(_) => row.cycles().map(short),
+            Measure::Operations(_) => row.cycles().or(row.per_clock()).map(short),
         };
         let interval = told(row).map(|interval| format!(" ({interval})"));
         let figures = [rate(row, measure) + &interval.unwrap_or_default(), beside.unwrap_or_default()];
@@ -115,6 +115,7 @@ fn group(rows: &[&Record], by: &[&str], measure: Measure, style: Style) -> Strin
         Measure::Bandwidth => "of copy",
         Measure::Arithmetic => "flop/byte",
         Measure::Operations(_) if rows.iter().any(|row| row.cycles().is_some()) => "cycles",
+        Measure::Operations(_) if rows.iter().any(|row| row.per_clock().is_some()) => "per clock and SM",
         Measure::Operations(_) => "",
     };
     let copy = first.copy.filter(|_| measure == Measure::Bandwidth).map(|copy| copy.gb_per_s);

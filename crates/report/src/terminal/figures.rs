@@ -20,6 +20,8 @@ pub(super) enum Column {
     Figure(Measure),
     /// Clock cycles per operation, by the kernel's own clock.
     Cycles,
+    /// Operations per clock cycle and multiprocessor.
+    PerClock,
     /// Bandwidth as a share of the peak.
     OfPeak,
     /// Bandwidth as a share of the copy.
@@ -46,6 +48,7 @@ impl Column {
         match self {
             Column::Figure(measure) => measure.unit(),
             Column::Cycles => "cycles",
+            Column::PerClock => "per clock\nand SM",
             Column::OfPeak => "%peak",
             Column::OfCopy => "%copy",
             Column::Milliseconds => "ms",
@@ -65,6 +68,7 @@ impl Column {
         match self {
             Column::Figure(measure) => measure.of(row).map(short),
             Column::Cycles => row.cycles().map(short),
+            Column::PerClock => row.per_clock().map(short),
             Column::OfPeak => row.percent_of_peak.map(percent),
             Column::OfCopy => row.percent_of_copy.map(percent),
             Column::Milliseconds => row.time_ms.map(|times| match times.median {
@@ -109,7 +113,7 @@ pub(super) fn columns(rows: &[&Record]) -> Vec<Column> {
     let (operations, rates): (Vec<Measure>, Vec<Measure>) =
         measures.iter().partition(|measure| matches!(measure, Measure::Operations(_)));
     let mut columns: Vec<Column> = operations.into_iter().map(Column::Figure).collect();
-    let bandwidth = !measures.iter().all(|measure| measure.is_time()) || rows.is_empty();
+    let bandwidth = measures.iter().any(|measure| measure.has_bandwidth()) || rows.is_empty();
     if bandwidth {
         columns.push(Column::Figure(Measure::Bandwidth));
     }
@@ -119,6 +123,7 @@ pub(super) fn columns(rows: &[&Record]) -> Vec<Column> {
         columns.extend([Column::OfPeak, Column::OfCopy]);
     }
     columns.extend(rows.iter().any(|row| row.cycles().is_some()).then_some(Column::Cycles));
+    columns.extend(rows.iter().any(|row| row.per_clock().is_some()).then_some(Column::PerClock));
     columns.push(Column::Milliseconds);
     columns.push(match rows.first().map(|row| row.backend) {
         Some(Backend::Modelled) => Column::Moved,

@@ -41,8 +41,10 @@ pub(super) fn setting(rows: &[&Record]) -> String {
         parts.push(format!("{block} threads per block{idle}"));
     }
     if samples.is_some() {
-        let is_launch = first.measure() == Measure::Operations(Operation::Launch);
-        parts.extend(residence(rows).filter(|_| !is_launch).map(|residence| match residence {
+        use Operation::{Barrier, Dependent, Instruction, Launch};
+        let without_data =
+            matches!(first.measure(), Measure::Operations(Launch | Dependent | Barrier | Instruction));
+        parts.extend(residence(rows).filter(|_| !without_data).map(|residence| match residence {
             Residence::Mixed => "partly from L2".to_string(),
             Residence::Host => "from the host".to_string(),
             Residence::Peer => "in another card's memory".to_string(),
