@@ -4,6 +4,7 @@
 //! - [`cluster`]: shared memory of other blocks, which no type of a block's own tiles reaches.
 //! - [`idioms`]: the cost of bounds checks. `unchecked_*` show what unsafe code gains over checked code. The four transposes
 //!   share a tile through `Cell`, as such a kernel is written without types that know of barriers.
+//! - [`instructions`]: inline PTX, so that neither compiler nor assembler computes a chain in fewer steps.
 //! - [`l2`]: loads with policies for L2, and stores of parts of sectors.
 //! - [`launch`]: kernels with many parameters, and one for dependent launches.
 //! - [`latency`]: loads whose address is the result of the load before, which no type bounds.
@@ -21,6 +22,7 @@
 pub mod cluster;
 pub mod gather;
 pub mod idioms;
+pub mod instructions;
 pub mod l2;
 pub mod latency;
 pub mod launch;

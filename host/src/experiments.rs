@@ -21,6 +21,7 @@ mod gather;
 mod gemm;
 mod histogram;
 mod idioms;
+mod instructions;
 mod l2;
 mod latency;
 #[allow(unsafe_code, reason = "the one place that hands launches to the driver")]
@@ -96,6 +97,7 @@ pub(crate) static ALL: &[&dyn Experiment] = &[
     &starts::Launch,
     &cluster::Cluster,
     &l2::L2,
+    &instructions::Instructions,
     &latency::Latency,
     &mountain::Mountain,
     &occupancy::Occupancy,

@@ -11,8 +11,9 @@ use crate::{
     simulated::Card,
 };
 use record::{
-    Backend, Bound, Ceiling, Conditions, Counted, DeviceInfo, Language, Measure, Operations, Peak, Precision,
-    RUN_SCHEMA, Record, Residence, Run, SCHEMA, Times, Timing, Unfilled, doubt::Residuals,
+    Backend, Bound, CYCLES, Ceiling, Conditions, Counted, DeviceInfo, Language, Measure, Operation,
+    Operations, PER_CLOCK, Peak, Precision, RUN_SCHEMA, Record, Residence, Run, SCHEMA, Times, Timing,
+    Unfilled, doubt::Residuals,
 };
 use remarks::{About, Above, residence};
 use report::explanation;
@@ -84,9 +85,9 @@ impl Recorder<'_> {
         let about = About { above, language, residence, method: measurement.method, rereads };
         let unfilled = Unfilled::of(point.parameters.grid, self.device.multiprocessors);
         let unfilled = unfilled.map(|unfilled| format!("{unfilled}: the card is not filled"));
-        // The time of single operations is about neither bandwidth nor a full card.
-        let is_time = point.operations.is_some_and(|of| Measure::Operations(of.kind).is_time());
-        let remarks = about.remark().into_iter().chain(unfilled).filter(|_| times.is_some() && !is_time);
+        // The time of single operations is about neither bandwidth nor a full card, nor is the rate of instructions.
+        let has_bandwidth = point.operations.is_none_or(|of| Measure::Operations(of.kind).has_bandwidth());
+        let remarks = about.remark().into_iter().chain(unfilled).filter(|_| times.is_some() && has_bandwidth);
         let unknown = unknown.map(|unknown| unknown.to_string());
         let remarks: Vec<String> =
             unknown.into_iter().chain(remarks).chain(self.differences(point, language)).collect();
@@ -126,6 +127,7 @@ impl Recorder<'_> {
                 .iter()
                 .map(owned)
                 .chain(rates.iter().flat_map(Rates::observed))
+                .chain(counters.as_deref().and_then(|counters| self.modelled_clocks(point, counters)))
                 .collect(),
             timing: Timing {
                 method: measurement.method,
@@ -236,6 +238,24 @@ impl Recorder<'_> {
             None => simulated().unwrap_or_else(|| explanation::of_bytes(&point.bytes, residence)),
         };
         explanation::of_variable(&point.parameters).into_iter().chain([what]).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The clock cycles that the model has for an instruction, among what is observed; `None` of other operations.
+    ///
+    /// A dependent one takes those of its result, and one of many its share of issue or of the unit that limits.
+    fn modelled_clocks(&self, point: &Point, counters: &Counted) -> Option<(String, serde_json::Value)> {
+        let (operations, card) = (point.operations?, self.card?);
+        let count = operations.count as f64;
+        let (name, clocks) = match operations.kind {
+            Operation::Dependent => (CYCLES, counters.launch.dependency_clocks / count),
+            Operation::Instruction => {
+                let busy_us = counters.modelled_us.issue.max(counters.modelled_us.on_chip);
+                let clocks = busy_us * card.clock_mhz * f64::from(card.multiprocessors);
+                (PER_CLOCK, count / clocks)
+            }
+            _ => return None,
+        };
+        Some((name.to_string(), clocks.into()))
     }
 
     fn counters(&self, measurement: &Measurement) -> Option<Box<Counted>> {

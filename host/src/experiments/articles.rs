@@ -30,6 +30,14 @@ pub(super) const CHASING_HOPPER: Article = Article {
     url: "https://arxiv.org/abs/2402.13499",
 };
 
+/// Latencies and throughput of instructions of a Volta, by chains of each.
+pub(super) const DISSECTING_VOLTA: Article = Article {
+    title: "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking",
+    author: "Zhe Jia, Marco Maggioni, Benjamin Staiger, Daniele P. Scarpazza",
+    year: 2018,
+    url: "https://arxiv.org/abs/1804.06826",
+};
+
 /// Little's law for warps, and how many of them memory takes.
 pub(super) const LATENCY_HIDING: Article = Article {
     title: "Understanding Latency Hiding on GPUs",

@@ -12,6 +12,7 @@ pub(super) mod copy;
 pub(super) mod gather;
 pub(super) mod histogram;
 pub(super) mod idioms;
+pub(super) mod instructions;
 pub(super) mod l2;
 pub(super) mod latency;
 pub(super) mod layout;

@@ -754,6 +754,34 @@ fn latencies_are_told_level_by_level() {
 }
 
 #[test]
+fn instructions_are_told_by_latency_rate_and_barrier() {
+    let of = |kernel: &str, name: &str, figure: f64, block: u32| {
+        let row = row(kernel, 0.01);
+        Record {
+            parameters: Parameters { block: Some([block, 1, 1].into()), ..row.parameters.clone() },
+            observed: [(name.to_string(), figure.into())].into(),
+            ..row
+        }
+    };
+    let cycles = |kernel: &str, cycles| of(kernel, record::CYCLES, cycles, 32);
+    let rate = |kernel: &str, rate| of(kernel, record::PER_CLOCK, rate, 1024);
+    let mut rows = vec![
+        cycles("chain_shuffle", 23.2),
+        cycles("chain_fma_f32", 4.1),
+        rate("rate_fma_f32", 126.8),
+        rate("rate_rsqrt", 15.9),
+        cycles("chain_barrier", 19.0),
+    ];
+    let told = "Latencies are, in cycles, 4 for `fma.f32` and 23 for a shuffle; an SM completes 127 `fma.f32` and 16 `rsqrt` of single \
+                threads per clock";
+    assert_eq!(found("instructions", &rows), Some(format!("{told}.")));
+    rows.push(of("chain_barrier", record::CYCLES, 84.6, 1024));
+    let barrier = "a barrier takes 19 cycles in a block of 32 threads and 85 in one of 1024";
+    assert_eq!(found("instructions", &rows), Some(format!("{told}; {barrier}.")));
+    assert_eq!(found("instructions", &rows[..0]), None);
+}
+
+#[test]
 fn the_mountain_has_a_ridge_and_a_slope() {
     let of = |bytes: u64, stride: u64, rate: f64| {
         let row = row("mountain", rate);

@@ -217,11 +217,12 @@ macro_rules! cases {
     };
 }
 
+mod instructions;
 mod patterns;
 
 /// The cases of all files.
 fn cases() -> impl Iterator<Item = &'static Case> {
-    CASES.iter().chain(patterns::CASES)
+    CASES.iter().chain(patterns::CASES).chain(instructions::CASES)
 }
 
 /// A matrix from one buffer to another: source and destination of a transpose's size, then its sides.
