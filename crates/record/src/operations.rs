@@ -246,8 +246,8 @@ mod tests {
         assert_eq!(figure(&of(Operation::Dependent, 1000)), [500.0, 600.0, 900.0]);
         assert_eq!(figure(&of(Operation::Instruction, 3_000_000)), [3.333_333, 5.0, 6.0]);
         let about_bytes = |kind| of(kind, 1).measure().has_bandwidth();
-        use Operation::{Atomic, Dependent, Instruction, Load};
-        assert_eq!([Load, Atomic, Dependent, Instruction].map(about_bytes), [false, true, false, false]);
+        let kinds = [Operation::Load, Operation::Atomic, Operation::Barrier, Operation::Instruction];
+        assert_eq!(kinds.map(about_bytes), [false, true, false, false]);
         let bytes = Record { operations: None, arithmetic_intensity: None, gflop_per_s: None, ..row };
         assert_eq!(bytes.measure(), Measure::Bandwidth);
         assert_eq!(documented::record().measure(), Measure::Operations(Operation::Load));
