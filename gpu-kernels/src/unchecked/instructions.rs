@@ -51,6 +51,8 @@
 //! steps. `cycles` receives the clock cycles of the last pass, which begins at a barrier of the block. The passes before it fill
 //! the instruction cache.
 
+#![expect(clippy::too_many_arguments, reason = "data, operands and repetitions of a chain")]
+
 pub mod classes;
 
 use classes::{
@@ -132,6 +134,7 @@ pub struct Operands<V> {
 // PTX chain_shuffle, rate_shuffle: contains 32x shfl.sync.idx.b32
 // PTX chain_vote, rate_vote: contains 512x vote.sync.any.pred
 // PTX chain_match, rate_match: contains 32x match.any.sync.b32
+// PTX chain_redux, rate_redux compute_80+: contains 32x redux.sync.add
 // PTX chain_barrier: contains 33x bar.sync
 // PTX chain_warp_barrier: contains 32x bar.warp.sync
 #[kernel(
