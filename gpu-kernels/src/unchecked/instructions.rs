@@ -29,7 +29,7 @@
 //! | `add_lg2`, `add_rcp` | an `add.rn.f32` and the approximation |
 //! | `s32_f32`, `f32_s32` | `cvt.rn.f32.s32`; `cvt.rzi.s32.f32` and back again |
 //! | `div_u32`, `div_f32`, `sqrt_f32` | `div.u32`, `div.rn.f32`, `sqrt.rn.f32` |
-//! | `shuffle`, `vote`, `match`, `redux` | `shfl.sync.idx.b32`, `vote.sync.any.pred`, `match.any.sync.b32`, `redux.sync.add.u32` |
+//! | `shuffle`, `vote`, `match`, `redux` | `shfl.sync.idx.b32`, `vote.sync.any.pred`, `match.any.sync.b32`, `redux.sync.add.s32` |
 //! | `barrier`, `warp_barrier` | `bar.sync` of the block, whose cost depends on its warps; `bar.warp.sync`, a `NOP` where lanes are together. They have a chain alone |
 //!
 //! The assembler makes `IADD3` and `IMAD.IADD` alternately of `add.s32`, and `HFMA2` and `HFMA2.MMA` of `fma.rn.f16x2`, so that two units

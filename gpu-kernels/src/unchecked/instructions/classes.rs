@@ -130,7 +130,7 @@ classes! {
     Match(reg32 u32, 1) = "match.any.sync.b32 {0}, {1}, 0xffffffff;", (last);
 }
 
-/// `redux.sync.add.u32`, which is a loop of shuffles below compute capability 8.0.
+/// `redux.sync.add.s32`, which is a loop of shuffles below compute capability 8.0.
 #[derive(Clone, Copy, Debug)]
 pub struct Redux;
 

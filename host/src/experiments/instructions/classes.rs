@@ -217,7 +217,7 @@ kernels! {
     };
     // The low bits are a permutation of lanes.
     chain_shuffle, rate_shuffle, Shuffle<u32>, LONG, Reference {
-        seed: |lane, chain| lane << 8 | (5 * lane + 3 + chain) % 32,
+        seed: |lane, chain| (lane << 8) | ((5 * lane + 3 + chain) % 32),
         step: Warp(|last| last.map(|value| last[value as usize % 32])),
         ..BITS
     };
