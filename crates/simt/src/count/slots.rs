@@ -60,9 +60,8 @@ pub struct Slots {
     /// Clocks from issue until a dependent instruction can issue. Of loads from global memory 1, since what they wait for
     /// is counted as a round trip.
     ///
-    /// Sources: `coalesce run latency` on an H200 for shared, local and constant memory; Jarmusch et al. 2025 for `fma` in both
-    /// precisions and integers (4 and 8 clocks); Jia et al. 2018 for shuffles (22) and special functions; sequences are sums of
-    /// their parts.
+    /// Sources: `coalesce run instructions` on an H200, and `coalesce run latency` for shared, local and constant memory; products on
+    /// tensor cores and what is rare are assumed; sequences that were not measured are sums of their parts.
     pub clocks: u16,
 }
 
@@ -94,8 +93,9 @@ impl Slots {
             Op::Integer(op) => of_integer(op),
             Op::Float(op) => of_float(op),
             Op::Dot(_) => Slots { multiply: 1, ..plain(1, 5) },
-            Op::Shfl { .. } | Op::Match { .. } | Op::Redux(_) => Slots { shuffle: 1, ..plain(1, 22) },
-            Op::Vote { .. } => Slots { integer: 1, ..plain(1, 12) },
+            Op::Shfl { .. } | Op::Match { .. } => Slots { shuffle: 1, ..plain(1, 26) },
+            Op::Redux(_) => Slots { shuffle: 2, ..plain(1, 44) },
+            Op::Vote { .. } => Slots { integer: 1, ..plain(1, 13) },
             Op::Mma(_) => plain(8, 32),
             Op::Field { verb, scalar, .. } => of_field(*verb, scalar.size() == Some(8)),
             Op::Logic(LogicVerb::Cnot, _) => plain(1, 4),
@@ -139,11 +139,11 @@ fn of_width(scalar: ScalarType) -> Slots {
 fn of_field(verb: FieldVerb, wide: bool) -> Slots {
     let halves = if wide { 2 } else { 1 };
     match verb {
-        FieldVerb::Bfe | FieldVerb::Bfi => integers(2 * halves),
+        FieldVerb::Bfe | FieldVerb::Bfi => Slots { clocks: 8, ..integers(2 * halves) },
         FieldVerb::Bmsk | FieldVerb::Szext => integers(1),
-        FieldVerb::Clz => Slots { integer: halves, special: halves, ..plain(2 * halves, 18) },
-        _ if wide => Slots { integer: 1, special: 2, ..plain(3, 18) },
-        _ => Slots { special: 1, ..plain(1, 14) },
+        FieldVerb::Clz => Slots { integer: halves, special: halves, ..plain(2 * halves, 23) },
+        _ if wide => Slots { integer: 1, special: 2, ..plain(3, 21) },
+        _ => Slots { special: 1, ..plain(1, 17) },
     }
 }
 
@@ -162,7 +162,7 @@ fn of_conversion(convert: &Convert) -> Slots {
         // 32 bits to a float have an instruction on the integer units, narrower and wider ones do not.
         (true, false) if !wide && from.size() == Some(4) => integers(1),
         (true, true) if !wide && convert.whole.is_none() => plain(1, 4),
-        _ => Slots { special: 1, ..plain(1, 14) },
+        _ => Slots { special: 1, ..plain(1, 19) },
     }
 }
 
@@ -171,7 +171,7 @@ fn of_integer(op: &Integer) -> Slots {
     match op.verb {
         // A reciprocal in floating point, its conversions, and two corrections.
         IntegerVerb::Div | IntegerVerb::Rem if !wide => {
-            Slots { integer: 8, multiply: 4, special: 3, ..plain(18, 90) }
+            Slots { integer: 8, multiply: 4, special: 3, ..plain(18, 130) }
         }
         // The same in 64 bits, a subroutine.
         IntegerVerb::Div | IntegerVerb::Rem => {
@@ -183,13 +183,16 @@ fn of_integer(op: &Integer) -> Slots {
         }
         // Two comparisons and two selections.
         IntegerVerb::Min | IntegerVerb::Max if wide => integers(4),
+        // Of three products one is of 64 bits, which takes its unit for two.
         IntegerVerb::Mul | IntegerVerb::Mad if op.part != Some(Part::Wide) && wide => {
-            Slots { multiply: 3, ..plain(3, 12) }
+            Slots { multiply: 4, ..plain(3, 16) }
         }
         IntegerVerb::Mul | IntegerVerb::Mad | IntegerVerb::Mul24 | IntegerVerb::Mad24 | IntegerVerb::Sad => {
             Slots { multiply: 1, ..plain(1, 4) }
         }
         _ if op.packed => integers(1),
+        // The upper half issues behind the lower one, which is all that the next addition waits for.
+        IntegerVerb::Add | IntegerVerb::Sub if wide => Slots { clocks: 4, ..integers(2) },
         _ => of_width(op.scalar),
     }
 }
@@ -211,22 +214,22 @@ fn of_float(op: &Float) -> Slots {
     }
     // Without `.ftz`, subnormal operands are scaled before and after: a comparison and two products.
     let scaled = if op.flushes {
-        Slots { special: 1, ..plain(1, 18) }
+        Slots { special: 1, ..plain(1, 17) }
     } else {
-        Slots { integer: 1, special: 1, ..plain(4, 30) }
+        Slots { integer: 1, special: 1, ..plain(4, 29) }
     };
     match op.verb {
         Add | Sub | Mul | Fma => plain(1, 4),
         Abs | Neg => plain(0, 0),
         Min | Max => integers(1),
-        Sin | Cos => Slots { special: 1, ..plain(2, 22) },
+        Sin | Cos => Slots { special: 1, ..plain(2, 23) },
         Tanh => Slots { special: 1, ..plain(1, 18) },
         Ex2 | Lg2 | Rsqrt => scaled,
         Rcp | Sqrt if approximate => scaled,
         Div if approximate => Slots { issued: scaled.issued + 1, clocks: scaled.clocks + 4, ..scaled },
         // A check of the operands, an approximation and its corrections.
-        Div => Slots { special: 2, ..plain(10, 56) },
-        Rcp | Sqrt => Slots { special: 1, integer: 1, ..plain(8, 46) },
+        Div => Slots { special: 2, ..plain(10, 57) },
+        Rcp | Sqrt => Slots { special: 1, integer: 1, ..plain(8, 55) },
     }
 }
 
@@ -274,14 +277,16 @@ mod tests {
         assert_eq!(of("mad.lo.s32"), ([1, 0, 0, 0], 4));
         assert_eq!(of("dp4a.s32.s32"), ([1, 0, 0, 0], 5));
         assert_eq!(of("fma.rn.f64"), ([0, 0, 1, 0], 8));
-        assert_eq!(of("ex2.approx.ftz.f32"), ([0, 1, 0, 0], 18));
-        assert_eq!(of("cvt.rzi.s32.f32"), ([0, 1, 0, 0], 14));
-        assert_eq!(of("popc.b32"), ([0, 1, 0, 0], 14));
-        assert_eq!(of("shfl.sync.bfly.b32"), ([0, 0, 0, 1], 22));
+        assert_eq!(of("ex2.approx.ftz.f32"), ([0, 1, 0, 0], 17));
+        assert_eq!(of("cvt.rzi.s32.f32"), ([0, 1, 0, 0], 19));
+        assert_eq!(of("popc.b32"), ([0, 1, 0, 0], 17));
+        assert_eq!(of("shfl.sync.bfly.b32"), ([0, 0, 0, 1], 26));
+        assert_eq!(of("mul.lo.s64"), ([4, 0, 0, 0], 16));
+        assert_eq!(of("add.s64"), ([0; 4], 4));
         assert_eq!(of("ld.shared.b32"), ([0; 4], 23));
         assert_eq!(of("ld.global.b32"), ([0; 4], 1));
         // Sequences.
-        assert_eq!(of("div.rn.f32"), ([0, 2, 0, 0], 56));
+        assert_eq!(of("div.rn.f32"), ([0, 2, 0, 0], 57));
         assert_eq!(of("div.rn.f64"), ([0, 1, 9, 0], 220));
     }
 }
