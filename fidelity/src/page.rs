@@ -42,7 +42,8 @@ fn text(pairs: &[Pair], untimed: &[Pair], reveal: bool) -> String {
     }
     for group in Group::ALL {
         for (why, count) in reasons(untimed, group) {
-            let _ = writeln!(text, "\nOf the {group} kernels {count} more rows have {why}.");
+            let rows = if count == 1 { "row has" } else { "rows have" };
+            let _ = writeln!(text, "\nOf the {group} kernels {count} more {rows} {why}.");
         }
     }
     for group in Group::ALL.into_iter().filter(|group| reveal || group.is_open()) {

@@ -51,6 +51,7 @@ pub fn profile(profile: &Profile<'_>) -> String {
     let kernels = kernels(profile.launches);
     let total: f64 = kernels.iter().map(|kernel| kernel.milliseconds).sum();
     let interval = sum(timed(&kernels).map(|kernel| kernel.interval));
+    let launches = timed(&kernels).map(|kernel| kernel.launches.len()).sum();
     let untimed: Vec<(&str, &str)> =
         kernels.iter().filter_map(|kernel| Some((kernel.name, kernel.unknown?))).collect();
     let body = html! {
@@ -60,7 +61,7 @@ pub fn profile(profile: &Profile<'_>) -> String {
         main #main {
             section aria-labelledby="overview-title" {
                 h2 #overview-title { "Where the time goes" }
-                p { (plural(profile.launches.len(), "launch", "launches")) " of " (plural(kernels.len(), "kernel", "kernels"))
+                p { (plural(launches, "launch", "launches")) " of " (plural(timed(&kernels).count(), "kernel", "kernels"))
                     " took " (time(total)) " of modelled time"
                     @if let Some([low, high]) = interval {
                         ", " (time(low)) " to " (time(high)) " if the errors of all kernels go one way"
@@ -297,9 +298,12 @@ mod tests {
         unknown.modelled.unknown = Some("no modelled time: threads contest".to_string());
         let page = page(&[launch("k", 2.0, [1.9, 0.1]), unknown]);
         assert!(page.contains("<code>swaps</code>: no modelled time: threads contest."), "{page}");
-        assert!(page.contains(&format!("2 kernels took {} of modelled time", time(2.0))), "{page}");
+        assert!(
+            page.contains(&format!("1 launch of 1 kernel took {} of modelled time", time(2.0))),
+            "{page}"
+        );
         assert!(page.contains("1 launch, no modelled time"), "{page}");
-        assert!(page.contains("100.0% of the time") && !page.contains("data-kernel=\"swaps\""), "{page}");
+        assert!(page.contains("100% of the time") && !page.contains("data-kernel=\"swaps\""), "{page}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The tables of docs/kernels.md: every kernel as it was measured, beside its twin.
 
 use super::{RowsError, figure, readme};
-use record::{Kept, Language, Measure, Parameters};
+use record::{Kept, Language, Measure, Operation, Parameters};
 use std::{collections::BTreeMap, fmt::Write};
 
 /// Parameters that another column or the page says, or that come with one that is said.
@@ -25,7 +25,7 @@ const UNSAID: [&str; 17] = [
     "budget",
 ];
 
-/// A table an experiment, each row a kernel with its parameters, from kept rows.
+/// A table for each experiment and kind of operation, each row a kernel with its parameters, from kept rows.
 pub(super) fn tables(rows: &str, _command: &str) -> Result<String, RowsError> {
     let rows: Vec<Kept> = record::read_lines(rows)?;
     // The idioms are made to differ from their twins; docs/rust-tax.md has them.
@@ -39,46 +39,63 @@ pub(super) fn tables(rows: &str, _command: &str) -> Result<String, RowsError> {
     let mut out = String::new();
     for experiment in experiments {
         let rows: Vec<&Kept> = rows.iter().copied().filter(|row| row.experiment == experiment).collect();
-        // The figure of operations where all kernels have it.
-        let kernels = || rows.iter().filter(|row| row.language != Language::Driver);
-        let kind = kernels().map(|row| row.operations.map(|operations| operations.kind)).next().flatten();
-        let counted = kind.filter(|kind| {
-            kernels().all(|row| row.operations.is_some_and(|operations| operations.kind == *kind))
-        });
-        let measure = match counted {
-            Some(kind) => Measure::Operations(kind),
-            None if kernels().all(|row| row.gflop_per_s.is_some()) => Measure::Arithmetic,
-            None => Measure::Bandwidth,
-        };
-        let rate = |row: &Kept| match measure {
-            Measure::Bandwidth => row.gb_per_s,
-            Measure::Arithmetic => row.gflop_per_s,
-            Measure::Operations(_) => row.figure,
-        };
-        let unit = measure.unit();
-        let _ = writeln!(
-            out,
-            "### {experiment}\n\n| kernel | parameters | Rust {unit} | of the copy | CUDA C++ {unit} | time, Rust / CUDA C++ |\n\
-             | --- | --- | --: | --: | --: | --: |"
-        );
-        for row in rows.iter().filter(|row| row.language != Language::CudaCpp) {
-            let twin = rows.iter().find(|other| other.language == Language::CudaCpp && row.is_twin(other));
-            let share = row.percent_of_copy.filter(|_| measure == Measure::Bandwidth);
-            let _ = writeln!(
-                out,
-                "| `{}` | {} | {} | {} | {} | {} |",
-                row.kernel,
-                parameters(&row.parameters),
-                short(figure(&row.kernel, "rate", rate(row).or(row.gb_per_s))?),
-                share.map_or_else(String::new, |share| format!("{share:.1}%")),
-                twin.and_then(|twin| rate(twin)).map_or_else(String::new, short),
-                readme::ratio(row.ratio_to_reference, row.ratio_range, row.runs),
-            );
+        let _ = writeln!(out, "### {experiment}\n");
+        // Rows of one kind of operation have one figure.
+        let mut kinds: Vec<Option<Operation>> = Vec::new();
+        for row in &rows {
+            if !kinds.contains(&kind(row)) {
+                kinds.push(kind(row));
+            }
         }
-        out += "\n";
+        for of in kinds {
+            let rows: Vec<&Kept> = rows.iter().copied().filter(|row| kind(row) == of).collect();
+            table(&mut out, of, &rows)?;
+        }
     }
     out += readme::summary(rows.iter().filter_map(|row| row.ratio_to_reference)).trim_start();
     Ok(out.trim_end().to_string())
+}
+
+/// The kind of operations that a row counts.
+fn kind(row: &Kept) -> Option<Operation> {
+    row.operations.map(|operations| operations.kind)
+}
+
+/// A table of rows that count operations of this kind, or none.
+fn table(out: &mut String, kind: Option<Operation>, rows: &[&Kept]) -> Result<(), RowsError> {
+    let mut kernels = rows.iter().filter(|row| row.language != Language::Driver);
+    let measure = match kind {
+        Some(kind) => Measure::Operations(kind),
+        None if kernels.all(|row| row.gflop_per_s.is_some()) => Measure::Arithmetic,
+        None => Measure::Bandwidth,
+    };
+    let rate = |row: &Kept| match measure {
+        Measure::Bandwidth => row.gb_per_s,
+        Measure::Arithmetic => row.gflop_per_s,
+        Measure::Operations(_) => row.figure,
+    };
+    let unit = measure.unit();
+    let _ = writeln!(
+        out,
+        "| kernel | parameters | Rust {unit} | of the copy | CUDA C++ {unit} | time, Rust / CUDA C++ |\n\
+         | --- | --- | --: | --: | --: | --: |"
+    );
+    for row in rows.iter().filter(|row| row.language != Language::CudaCpp) {
+        let twin = rows.iter().find(|other| other.language == Language::CudaCpp && row.is_twin(other));
+        let share = row.percent_of_copy.filter(|_| measure == Measure::Bandwidth);
+        let _ = writeln!(
+            out,
+            "| `{}` | {} | {} | {} | {} | {} |",
+            row.kernel,
+            parameters(&row.parameters),
+            short(figure(&row.kernel, "rate", rate(row).or(row.gb_per_s))?),
+            share.map_or_else(String::new, |share| format!("{share:.1}%")),
+            twin.and_then(|twin| rate(twin)).map_or_else(String::new, short),
+            readme::ratio(row.ratio_to_reference, row.ratio_range, row.runs),
+        );
+    }
+    *out += "\n";
+    Ok(())
 }
 
 /// A rate to three or four figures.
@@ -89,10 +106,12 @@ fn short(rate: f64) -> String {
 /// The parameters of a row as text: sizes, block, and all others by name.
 pub(super) fn parameters(parameters: &Parameters) -> String {
     let bytes = parameters.bytes;
-    let size = sides(parameters).unwrap_or_else(|| match bytes {
-        _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
-        _ if bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
-        _ => format!("{bytes} B"),
+    // Where nothing is read, there is no size to tell.
+    let size = sides(parameters).or_else(|| match bytes {
+        0 => None,
+        _ if bytes.is_multiple_of(1 << 20) => Some(format!("{} MiB", bytes >> 20)),
+        _ if bytes.is_multiple_of(1 << 10) => Some(format!("{} KiB", bytes >> 10)),
+        _ => Some(format!("{bytes} B")),
     });
     let block = parameters.block.map(|block| format!("blocks of {block}"));
     let mut more: BTreeMap<&str, String> = parameters
@@ -105,7 +124,7 @@ pub(super) fn parameters(parameters: &Parameters) -> String {
         .collect();
     more.extend(parameters.swept.iter().map(|swept| (swept.name.as_str(), swept.value.to_string())));
     let more = more.into_iter().map(|(name, value)| format!("{name} {value}"));
-    [size].into_iter().chain(block).chain(more).collect::<Vec<_>>().join(", ")
+    size.into_iter().chain(block).chain(more).collect::<Vec<_>>().join(", ")
 }
 
 /// The sides of the matrices that a row is about, `2048 x 2048`; `None` where it is about none.

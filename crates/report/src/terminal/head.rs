@@ -118,7 +118,8 @@ mod tests {
         let brief = format!(
             "Tesla C870 (sim:c870, compute capability 1.0, 16 SMs, no L2)\n\
              modelled, not measured: times are off by {own} in the median on this repository's\n\
-             kernels, by {unseen} on kernels that the model had not seen (both on an H200)\n\
+             kernels, by {unseen} on kernels that the model had not seen (both on an H200; this\n\
+             card's times were compared with none, so expect more)\n\
              peak 4917 GB/s, copy 4200 GB/s (the driver's own, 256 MiB, modelled)\n"
         );
         assert_eq!(head(&run, Shown::default()), brief);

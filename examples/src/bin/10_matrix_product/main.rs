@@ -86,7 +86,7 @@ fn main() -> Result<()> {
 const BURSTS: usize = 11;
 const LAUNCHES: u32 = 3;
 
-/// Times a product in bursts, by turns with the library's: a pause, one launch untimed, three timed; the median.
+/// Times a product in bursts, in turn with the library's: a pause, one launch untimed, three timed; the median.
 fn compare(product: &dyn Product, gpu: &Gpu) -> Result<()> {
     let (start, stop) = (Event::new(EventFlags::DEFAULT)?, Event::new(EventFlags::DEFAULT)?);
     let library = gpu.cublas.as_ref().ok();
