@@ -165,6 +165,7 @@ fn blocks_of_all_shapes() {
             "before",
             "fields",
             "quotients",
+            "clocked",
         ] {
             same(SHAPES, kernel, &arguments, ([3, 2, 1], block, 1));
         }

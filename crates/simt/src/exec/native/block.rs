@@ -65,14 +65,18 @@ impl<O: Observer> Runner<'_, O> {
                 let turn_ends = (self.counts.warp_instructions + TURN).min(limit);
                 self.begin_pace();
                 while let Stand::Ready(step) = stands[index] {
-                    let entry = if step == native.start_step() {
-                        native.start()
-                    } else {
-                        native.entry_at(step).expect("warps are ready at entries alone")
+                    let is_start = step == native.start_step();
+                    let entry = if is_start { Some(native.start()) } else { native.entry_at(step) };
+                    let Some(entry) = entry else {
+                        // The step behind a barrier is one that code leaves to the interpreter.
+                        self.note_pace(index);
+                        self.block.alive = alive;
+                        self.hand_over(native, &stands[..count], None);
+                        return Ok(Whole::HandedOver(index));
                     };
                     let place = if frames == 1 { 0 } else { index };
                     let frame = self.native.frames[place].as_mut().expect("taken above");
-                    if step == native.start_step() {
+                    if is_start {
                         for slot in &native.zeroed {
                             frame.fill(*slot, |_| 0);
                         }
@@ -100,7 +104,7 @@ impl<O: Observer> Runner<'_, O> {
                         _ => {
                             self.note_pace(index);
                             self.block.alive = alive;
-                            self.hand_over(native, &stands[..count], (index, reason, pc));
+                            self.hand_over(native, &stands[..count], Some((index, reason, pc)));
                             if reason == stopped::FAULT {
                                 return Err(self.compiled_fault(index, pc));
                             }
@@ -130,15 +134,10 @@ impl<O: Observer> Runner<'_, O> {
         }
     }
 
-    /// Gives each warp the state that the interpreter would have it in. One of them has stopped, for a reason, before a
-    /// step.
+    /// Gives each warp the state that the interpreter would have it in. One of them may have `stopped`, for a reason, before
+    /// a step.
     #[cold]
-    fn hand_over(
-        &mut self,
-        native: &Native,
-        stands: &[Stand],
-        (stopped_one, reason, stop): (usize, u32, u32),
-    ) {
+    fn hand_over(&mut self, native: &Native, stands: &[Stand], stopped: Option<(usize, u32, u32)>) {
         let single = !native.has_barriers();
         for (index, stand) in stands.iter().enumerate() {
             let (pc, left) = match *stand {
@@ -146,9 +145,11 @@ impl<O: Observer> Runner<'_, O> {
                     self.block.warps[index].end_whole();
                     continue;
                 }
-                Stand::Ready(_) if index == stopped_one => (stop, Left::At(stop)),
-                Stand::Ready(pc) if pc == native.start_step() => continue,
-                Stand::Ready(pc) => (pc, Left::Barrier(pc)),
+                Stand::Ready(pc) => match stopped {
+                    Some((stopped, _, stop)) if index == stopped => (stop, Left::At(stop)),
+                    _ if pc == native.start_step() => continue,
+                    _ => (pc, Left::Barrier(pc)),
+                },
                 Stand::Waiting(pc) => (pc, Left::Barrier(pc + 1)),
             };
             let frame = self.native.frames[if single { 0 } else { index }].take().expect("it is in use");
@@ -168,6 +169,8 @@ impl<O: Observer> Runner<'_, O> {
             // It has been counted, and faults on no plain barrier.
             let _ = self.barrier(index, &mut fragment, rare, barrier, u32::MAX);
         }
-        self.expand_stopped(native, stopped_one, (reason, stop));
+        if let Some((index, reason, stop)) = stopped {
+            self.expand_stopped(native, index, (reason, stop));
+        }
     }
 }
