@@ -338,7 +338,7 @@ fn csv_is_data_alone() {
         lines[2].ends_with(
             ",0,150994944,1048576,4,1024,2147483647,10000,8000,\"2 x memory clock x bus width, from the driver\",\
              cuda:0,,,,,,,,,,,,,,,,,,,,,,,,,\"loads and stores touch 8 sectors per request, 50% of each used (counters \
-             simulated, h200); the footprint of 32 KiB stays in L2 from one launch to the next\",,,,burst,,,,,,,,,,,,,,,,,,,,,,,,"
+             simulated, h200); the footprint of 32 KiB stays in L2 from one launch to the next\",,,,burst,,,,,,,,,,,,,,,,,,,,,,,,,"
         ),
         "{}",
         lines[2]

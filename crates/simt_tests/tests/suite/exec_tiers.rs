@@ -1,5 +1,7 @@
 //! Compiled code against the interpreter: the same memory, the same counts, the same counters and the same faults.
 
+mod generated;
+
 use crate::check_lab::{Lab, Value};
 use crate::exec_common::{Argument, Bench};
 use crate::exec_property;
