@@ -438,7 +438,7 @@ mov.b32 %r0, %r2;";
         (site.line - begin, earlier.collect::<Vec<u32>>())
     });
     // The first sum waits for both loads before its loop, and the next for that of the loop, each time.
-    assert_eq!(waits.collect::<Vec<_>>(), [(4, vec![0, 2]), (5, vec![])]);
+    assert_eq!(waits.collect::<Vec<_>>(), [(5, vec![0, 2]), (6, vec![])]);
 }
 
 /// The instructions of a loop that the machine code has once for four iterations, by opcode.
