@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Operations {
     /// What is counted.
     pub kind: Operation,
-    /// How many one launch does: of loads and dependent instructions those of one chain, of accesses those that one SM serves.
+    /// Number in one launch: of loads and dependent instructions those of one chain, of accesses those that one SM serves.
     pub count: u64,
 }
 

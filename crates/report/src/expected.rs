@@ -12,7 +12,7 @@ fn errors() -> [Errors; 2] {
 /// The simulated cards whose times were compared with the hardware's.
 const JUDGED: [&str; 2] = ["sim:h200", "sim:h100"];
 
-/// What to add for other cards.
+/// The end of a sentence about errors, for cards that were compared with no hardware.
 fn beyond(selector: &str) -> &'static str {
     if JUDGED.contains(&selector) {
         ""

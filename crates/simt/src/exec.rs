@@ -28,6 +28,7 @@ mod kernel;
 mod launch;
 mod layout;
 mod liveness;
+mod loops;
 mod names;
 mod native;
 mod pace;

@@ -52,7 +52,7 @@ use std::ops::Range;
 pub use access::{Access, At, Operation, Site, Space};
 pub(crate) use steady::{MOST_NOTES, Note, Notes, Rows, SteadyAccess, Tallies, Tally};
 
-/// How far the warps of a block have come, in instructions.
+/// Progress of a block, in instructions of its warps.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distance {
@@ -92,7 +92,7 @@ pub trait Observer {
 
     /// A block begins.
     fn block_begins(&mut self, block: u64, warps: u32) {}
-    /// The warps of the block that ends next have come so far. Called before [`Observer::block_ends`], by executors alone.
+    /// Tells the progress of the block that ends next. Called before [`Observer::block_ends`], by executors alone.
     #[doc(hidden)]
     fn block_issued(&mut self, distance: Distance) {}
     /// A block of a cluster goes on, after other blocks of the cluster may have been executed and have ordered what its warps

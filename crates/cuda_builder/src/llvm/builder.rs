@@ -8,6 +8,9 @@ use super::{Context, Value};
 /// LLVM's number of the comparison that is true where one side is NaN.
 const UNORDERED: c_int = 8;
 
+/// LLVM's number of the comparison of integers and pointers for equality.
+const EQUAL: c_int = 32;
+
 /// An owned builder, which inserts instructions before one that is there, with its line.
 pub(crate) struct Builder<'c> {
     context: &'c Context,
@@ -72,6 +75,40 @@ impl<'c> Builder<'c> {
                 otherwise.raw,
                 c"".as_ptr(),
             )
+        })
+    }
+
+    /// Whether two integers or pointers are equal.
+    pub(crate) fn equals(&self, left: Value<'c>, right: Value<'c>) -> Value<'c> {
+        let functions = self.context.llvm.functions;
+        // SAFETY: the callers pass live values of the same type.
+        self.value(unsafe { (functions.LLVMBuildICmp)(self.raw, EQUAL, left.raw, right.raw, c"".as_ptr()) })
+    }
+
+    /// What is at an address, as the type of another value.
+    pub(crate) fn load(&self, pointer: Value<'c>, like: Value<'c>) -> Value<'c> {
+        let functions = self.context.llvm.functions;
+        // SAFETY: the callers pass a live pointer, and a value of a type that memory holds.
+        self.value(unsafe {
+            let kind = (functions.LLVMTypeOf)(like.raw);
+            (functions.LLVMBuildLoad2)(self.raw, kind, pointer.raw, c"".as_ptr())
+        })
+    }
+
+    /// Stores a value.
+    pub(crate) fn store(&self, value: Value<'c>, pointer: Value<'c>) {
+        // SAFETY: the callers pass a live value and a live pointer.
+        unsafe { (self.context.llvm.functions.LLVMBuildStore)(self.raw, value.raw, pointer.raw) };
+    }
+
+    /// Two values as a pair, of the type of another pair.
+    pub(crate) fn pair(&self, first: Value<'c>, second: Value<'c>, like: Value<'c>) -> Value<'c> {
+        let functions = self.context.llvm.functions;
+        // SAFETY: the callers pass live values of the types that the pair is made of.
+        self.value(unsafe {
+            let pair = (functions.LLVMGetUndef)((functions.LLVMTypeOf)(like.raw));
+            let pair = (functions.LLVMBuildInsertValue)(self.raw, pair, first.raw, 0, c"".as_ptr());
+            (functions.LLVMBuildInsertValue)(self.raw, pair, second.raw, 1, c"".as_ptr())
         })
     }
 

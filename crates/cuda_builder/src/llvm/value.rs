@@ -187,8 +187,8 @@ impl<'c> Value<'c> {
         Value { context: self.context, raw }
     }
 
-    /// What this constant pointer was cast to the generic address space from, with the offsets that were added since; `None` if it
-    /// was not.
+    /// Returns the pointer into one memory that this constant generic pointer was cast from, with the offsets that were added
+    /// since; `None` if it is no such cast.
     pub(super) fn as_specific(self) -> Option<Value<'c>> {
         match self.opcode()? {
             Opcode::AddressSpaceCast => self.operands().next(),

@@ -13,7 +13,7 @@ use ptx::outline::{Kind, statements};
 
 use crate::llvm::{AddressSpace, Assembly, Builder, Module, Opcode, Value};
 
-/// What an access says before its memory.
+/// Words of an opcode that stand before its memory.
 const BEFORE_MEMORY: [&str; 11] =
     ["weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "cta", "cluster", "gpu", "sys"];
 

@@ -17,7 +17,7 @@ use libm::fmaf as fma;
 #[cfg(not(target_arch = "nvptx64"))]
 use model::{ex2, reciprocal};
 
-/// What log2(e) has beyond the 24 bits of [`LOG2_E`].
+/// The rest of log2(e) beyond the 24 bits of [`LOG2_E`].
 const LOG2_E_REST: f32 = 1.925_963e-8;
 
 /// 1.5 * 2^23, whose sum with a number of magnitude below 2^22 is rounded to a whole one, and the bias of the exponent of `f32`:

@@ -110,7 +110,7 @@ pub(super) fn read(
     put(&stated.source, &mut card.source);
     put(&stated.calibration, &mut card.calibration);
     stated.change(&mut card);
-    // The chain of a card that is extended has that card's clocks.
+    // The chain's clocks are those of the card that is extended; latencies that this file states replace them.
     if stated.extends.is_some() && stated.chain_clocks.is_none() && card.chain_clocks != [0.0; 4] {
         let clocks = |ns: &Spanned<f64>| ns.get_ref() * 1e-3 * card.clock_mhz;
         let [on_chip, l1, l2, dram] = card.chain_clocks;

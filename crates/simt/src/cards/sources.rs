@@ -7,7 +7,7 @@ use super::known::file_of;
 /// Columns of a comment.
 const WIDTH: usize = 120;
 
-/// What is added to the source of a chain's clocks where a card states latencies of its own.
+/// Follows the source of a chain's clocks where a card states latencies of its own.
 const BY_LATENCIES: &str =
     "Here those of L2 and of device memory follow from the latencies that this card states.";
 

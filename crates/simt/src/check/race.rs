@@ -47,7 +47,7 @@
 //! shared memory. Its accesses to the shared memory of other blocks, and theirs to its own, are not watched. What a block's
 //! warps do may be ordered by way of another block, through an `mbarrier` of that one or a word in its shared memory. So
 //! each time that a block goes on after others of its cluster were executed, all that it has done is taken to happen before
-//! what it does next. Races across such a point are missed, and none is reported that is ordered.
+//! what it does next. The check misses races across such a point, and reports no pair that is ordered.
 
 mod clocks;
 mod hazards;

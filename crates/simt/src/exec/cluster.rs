@@ -1,4 +1,4 @@
-//! What the blocks of a cluster share, and their barrier.
+//! State that the blocks of a cluster share: their memories, and a barrier.
 //!
 //! A worker executes the blocks of a cluster in turn, by rank: each until all its warps wait or spin. They share their
 //! memories ([`ClusterMemory`]) and one barrier of all threads, `barrier.cluster` (PTX ISA 9.0, "Parallel Synchronization and

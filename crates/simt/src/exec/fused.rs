@@ -20,6 +20,7 @@
 //! does not show make up for about as many.
 
 use super::halves;
+use super::loops::repeats;
 use super::read;
 use super::uses::Uses;
 use crate::count::Slots;
@@ -61,7 +62,7 @@ pub(super) fn slots(body: &Body, cfg: &Cfg, uses: &Uses, varying: &HashSet<u32>,
             *readers.entry(slot.cell).or_default() += 1;
         }
     }
-    let loops = in_loops(cfg);
+    let loops = repeats(cfg);
     let mut multiplies = false;
     for (block, &repeats) in cfg.blocks.iter().zip(&loops) {
         // The instruction of this block whose result a column holds, while nothing has been fused with it.
@@ -165,15 +166,4 @@ fn settle(slots: &mut Slots, op: &Op, is_uniform: bool, multiplies: &mut bool) {
         slots.integer -= 1;
         slots.multiply += 1;
     }
-}
-
-/// Returns for each basic block whether it is in a loop: between a block and one that jumps back to it.
-pub(super) fn in_loops(cfg: &Cfg) -> Vec<bool> {
-    let mut loops = vec![false; cfg.blocks.len()];
-    for (index, block) in cfg.blocks.iter().enumerate() {
-        for next in block.successors.iter().map(|next| next.0 as usize).filter(|next| *next <= index) {
-            loops[next..=index].fill(true);
-        }
-    }
-    loops
 }

@@ -13,7 +13,7 @@
 //! The weights of the loads of a warp, summed and divided by the card's `loads_in_flight`, are the batches in which it waits for
 //! them, unless it has to [wait](super::waits) more often for other reasons.
 
-use super::fused::in_loops;
+use super::loops::repeats;
 use super::read::{is_global, op, result, step};
 use crate::ptx::cfg::Cfg;
 use crate::ptx::op::Op;
@@ -21,7 +21,7 @@ use crate::ptx::{AddressBase, Body, Instruction, Operand, RegisterId};
 
 /// Returns the weight of each load from global memory, by the index of the instruction.
 pub(super) fn weights(body: &Body, cfg: &Cfg) -> Vec<(u32, f32)> {
-    let loops = in_loops(cfg);
+    let loops = repeats(cfg);
     let mut weights = Vec::new();
     for (block, &repeats) in cfg.blocks.iter().zip(&loops) {
         let instructions = || block.instructions.clone().map(|at| (at, &body.instructions[at as usize]));

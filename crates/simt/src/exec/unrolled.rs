@@ -125,7 +125,6 @@ impl Loop<'_> {
         if self.places().any(blocks) {
             return None;
         }
-        let shuffles = |at: u32| matches!(op(self.instruction(at)), Op::Shfl { .. });
         let begins = self.begins(counter)?;
         let size: u32 = self.places().map(|at| u32::from(slots[at as usize].issued)).sum();
         let trips = integer(bound).and_then(|bound| trips(self.value(begins)?, by, bound, comparison.test));
@@ -134,6 +133,7 @@ impl Loop<'_> {
             let op = op(self.instruction(at));
             op.loads() && is_global(&op)
         };
+        let shuffles = |at: u32| matches!(op(self.instruction(at)), Op::Shfl { .. });
         let suits = size <= MOST && self.places().any(loads) && !self.places().any(shuffles);
         if !is_whole && (!suits || self.is_rest(begins)) {
             return None;

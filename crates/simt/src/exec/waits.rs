@@ -26,6 +26,7 @@
 //! ptxas moves loads up within a basic block, as far as their addresses allow, and stores, barriers and divisions between, which
 //! branch to their rare cases. So the order is not that of the text: [`scheduled`] puts first what depends on no load of the block, then what depends on one, and so on.
 
+use super::loops;
 use super::read;
 use super::unrolled::Unrolled;
 use super::uses::Uses;
@@ -34,8 +35,7 @@ use crate::ptx::cfg::{Block, Cfg};
 use crate::ptx::op::words::AddressSpace;
 use crate::ptx::op::{Awaits, Op};
 use crate::ptx::{Body, Instruction};
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::ops::RangeInclusive;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Waits of a function.
 pub(super) struct Waits {
@@ -183,6 +183,7 @@ pub(super) fn find(
     if !kinds.iter().any(|kind| matches!(kind, Kind::Load | Kind::CopyBegins)) {
         return Waits { sites: Vec::new(), round_trips: 0, phased: false };
     }
+    let innermost = loops::innermost(cfg);
     let mut before: Vec<State> = vec![State::default(); cfg.blocks.len()];
     let mut waits = vec![Wait::Never; body.instructions.len()];
     let mut phased = false;
@@ -190,7 +191,7 @@ pub(super) fn find(
     for _ in 0..2 {
         for (index, block) in cfg.blocks.iter().enumerate() {
             let mut state = before[index].clone();
-            let around = innermost(cfg, index);
+            let around = &innermost[index];
             for at in scheduled(block, (&kinds, slots), uses, first) {
                 let place = (first + at) as usize;
                 let kind = kinds[at as usize];
@@ -251,9 +252,8 @@ pub(super) fn find(
             let site = first + at;
             match &waits[at as usize] {
                 Wait::AtFirst(loads) => {
-                    let by_block: HashMap<usize, u32> = loads.iter().copied().collect();
-                    let mut earlier: Vec<u32> = by_block.into_values().map(|load| first + load).collect();
-                    earlier.sort_unstable();
+                    let by_block: BTreeMap<usize, u32> = loads.iter().copied().collect();
+                    let earlier = by_block.into_values().map(|load| first + load).collect();
                     WaitSite { site, turns: 1, earlier }
                 }
                 Wait::Never | Wait::Always => WaitSite { site, turns, earlier: Vec::new() },
@@ -277,16 +277,6 @@ impl Wait {
             }
         };
     }
-}
-
-/// The basic blocks of the innermost loop around a block, or all blocks if there is none. Loops are those of the text: what lies
-/// between a branch backwards and its target.
-fn innermost(cfg: &Cfg, index: usize) -> RangeInclusive<usize> {
-    let backwards = cfg.blocks.iter().enumerate().flat_map(|(from, block)| {
-        block.successors.iter().map(move |to| to.0 as usize..=from).filter(|range| !range.is_empty())
-    });
-    let around = backwards.filter(|range| range.contains(&index));
-    around.min_by_key(|range| range.end() - range.start()).unwrap_or(0..=cfg.blocks.len())
 }
 
 /// The instructions of a block in the order in which ptxas issues them: between two instructions that loads do not cross,

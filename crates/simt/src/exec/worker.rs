@@ -93,7 +93,7 @@ struct Group<T> {
     last: usize,
 }
 
-/// How a block's turn ended.
+/// Outcome of a block's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     /// All its warps have ended.

@@ -36,7 +36,7 @@ pub(super) enum Owner {
 pub struct ClusterMemory {
     blocks: Vec<OfBlock>,
     rank: u32,
-    /// What blocks have written into other blocks since those last went on, by rank.
+    /// Ranges that blocks have written into other blocks since those last went on, by rank.
     written: Vec<Vec<Range<u64>>>,
 }
 

@@ -23,6 +23,11 @@ const RANKS: &str = "mov.u32 %r10, %ctaid.x;
     add.u32 %r13, %r11, 1;
     rem.u32 %r13, %r13, %r12;";
 
+/// A kernel that knows its ranks, meets at its end and stores `%r0` by the thread's number in the grid.
+fn ranked(declarations: &str, body: &str) -> String {
+    kernel("k", declarations, &format!("{RANKS}\n{body}\n{MEET}\n{NUMBER}"))
+}
+
 /// Sets the shape of a launch.
 fn shaped(launch: &mut Launch<'_>, blocks: u32, threads: u32, cluster: u32) {
     launch.grid = [blocks, 1, 1];
@@ -65,21 +70,17 @@ fn next(block: u32, size: u32) -> u32 {
 
 /// Each block reads its neighbour's tile.
 fn ring() -> String {
-    kernel(
-        "k",
+    ranked(
         ".shared .align 4 .b8 tile[256];",
         &format!(
-            "{RANKS}
-             mad.lo.u32 %r2, %r10, 1000, %r1;
+            "mad.lo.u32 %r2, %r10, 1000, %r1;
              shl.b32 %r3, %r1, 2;
              mov.u32 %r4, tile;
              add.u32 %r4, %r4, %r3;
              st.shared.u32 [%r4], %r2;
              {MEET}
              mapa.shared::cluster.u32 %r5, %r4, %r13;
-             ld.shared::cluster.u32 %r0, [%r5];
-             {MEET}
-             {NUMBER}"
+             ld.shared::cluster.u32 %r0, [%r5];"
         ),
     )
 }
@@ -97,12 +98,10 @@ fn a_ring_of_reads() {
 #[test]
 fn generic_addresses_of_several_blocks_in_one_instruction() {
     // Lane k reads from the block of rank k % 4, its own by the window of its rank; then lanes write back.
-    let bench = Bench::with_head(&kernel(
-        "k",
+    let bench = Bench::with_head(&ranked(
         ".shared .align 4 .b8 tile[128];",
         &format!(
-            "{RANKS}
-             mad.lo.u32 %r2, %r10, 1000, %r1;
+            "mad.lo.u32 %r2, %r10, 1000, %r1;
              shl.b32 %r3, %r1, 2;
              mov.u32 %r4, tile;
              add.u32 %r4, %r4, %r3;
@@ -120,9 +119,7 @@ fn generic_addresses_of_several_blocks_in_one_instruction() {
              selp.u32 %r8, 10000000, 0, %p1;
              selp.u32 %r9, 20000000, 0, %p2;
              add.u32 %r0, %r0, %r8;
-             add.u32 %r0, %r0, %r9;
-             {MEET}
-             {NUMBER}"
+             add.u32 %r0, %r0, %r9;"
         ),
     ));
     let wanted: Vec<u32> = (0..8 * 32)
@@ -139,12 +136,10 @@ fn generic_addresses_of_several_blocks_in_one_instruction() {
 #[test]
 fn remote_atomics_are_summed() {
     // All threads add to a word of the block of rank 0, and one of each block takes a ticket there.
-    let bench = Bench::with_head(&kernel(
-        "k",
+    let bench = Bench::with_head(&ranked(
         ".shared .align 4 .b8 sums[8];",
         &format!(
-            "{RANKS}
-             setp.ne.u32 %p1, %r1, 0;
+            "setp.ne.u32 %p1, %r1, 0;
              mov.u32 %r2, sums;
              @!%p1 st.shared.u32 [%r2], 0;
              @!%p1 st.shared.u32 [%r2+4], 0;
@@ -156,9 +151,7 @@ fn remote_atomics_are_summed() {
              @!%p1 atom.shared::cluster.add.u32 %r5, [%r3+4], 100000;
              {MEET}
              ld.shared::cluster.u32 %r6, [%r3];
-             add.u32 %r0, %r6, %r5;
-             {MEET}
-             {NUMBER}"
+             add.u32 %r0, %r6, %r5;"
         ),
     ));
     for size in [2, 4, 8] {
@@ -231,12 +224,7 @@ fn a_multicast_arrives_in_each_block() {
 #[test]
 fn a_multicast_leaves_out_blocks_that_it_does_not_name() {
     // Rank 0 copies to ranks 1 and 3, and each block waits for its own barrier, which counts a thread in the others.
-    let bench = Bench::with_head(&kernel(
-        "k",
-        ".shared .align 16 .b8 tile[128];\n.shared .align 8 .b8 full[8];",
-        &format!(
-            "{RANKS}
-             setp.ne.u32 %p1, %r1, 0;
+    let bench = Bench::with_head(&ranked(".shared .align 16 .b8 tile[128];\n.shared .align 8 .b8 full[8];", &format!("setp.ne.u32 %p1, %r1, 0;
              mov.u32 %r20, full;
              mov.u32 %r2, tile;
              shl.b32 %r7, %r1, 2;
@@ -253,11 +241,7 @@ fn a_multicast_leaves_out_blocks_that_it_does_not_name() {
              mov.b16 %h1, 10;
              @%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r2], [%rd1], 128, [%r20], %h1;
              {PHASE}
-             ld.shared.u32 %r0, [%r7];
-             {MEET}
-             {NUMBER}"
-        ),
-    ));
+             ld.shared.u32 %r0, [%r7];")));
     let array = bench.upload(&vec![77_u32; 4 * 32]);
     bench.launch_with("k", &[array.into()], &mut (), |launch| shaped(launch, 4, 32, 4)).expect("a launch");
     let values: Vec<u32> = bench.download(array, 4 * 32);
@@ -267,12 +251,10 @@ fn a_multicast_leaves_out_blocks_that_it_does_not_name() {
 #[test]
 fn arrivals_at_the_barrier_of_another_block() {
     // All threads of a cluster of four arrive at the barrier of rank 2, whose block waits for them.
-    let bench = Bench::with_head(&kernel(
-        "k",
+    let bench = Bench::with_head(&ranked(
         ".shared .align 4 .b8 word[4];\n.shared .align 8 .b8 full[8];",
         &format!(
-            "{RANKS}
-             setp.ne.u32 %p1, %r1, 0;
+            "setp.ne.u32 %p1, %r1, 0;
              mov.u32 %r20, full;
              mov.u32 %r2, word;
              @!%p1 mbarrier.init.shared::cta.b64 [%r20], 256;
@@ -287,9 +269,7 @@ fn arrivals_at_the_barrier_of_another_block() {
              @%p2 bra END;
              {PHASE}
              ld.shared.u32 %r0, [%r2];
-            END:
-             {MEET}
-             {NUMBER}"
+            END:"
         ),
     ));
     let values = results(&bench, 4, 64, 4);
@@ -299,12 +279,7 @@ fn arrivals_at_the_barrier_of_another_block() {
 #[test]
 fn asynchronous_stores_and_copies_to_the_next_block() {
     // A store of each thread, and a copy of 128 bytes from shared memory, both counted by the next block's barrier.
-    let bench = Bench::with_head(&kernel(
-        "k",
-        ".shared .align 16 .b8 own[128];\n.shared .align 16 .b8 copied[128];\n.shared .align 4 .b8 stored[128];\n.shared .align 8 .b8 full[8];",
-        &format!(
-            "{RANKS}
-             setp.ne.u32 %p1, %r1, 0;
+    let bench = Bench::with_head(&ranked(".shared .align 16 .b8 own[128];\n.shared .align 16 .b8 copied[128];\n.shared .align 4 .b8 stored[128];\n.shared .align 8 .b8 full[8];", &format!("setp.ne.u32 %p1, %r1, 0;
              mov.u32 %r20, full;
              shl.b32 %r2, %r1, 2;
              mov.u32 %r3, own;
@@ -327,11 +302,7 @@ fn asynchronous_stores_and_copies_to_the_next_block() {
              ld.shared.u32 %r15, [%r4];
              add.u32 %r5, %r5, %r2;
              ld.shared.u32 %r16, [%r5];
-             mad.lo.u32 %r0, %r15, 10000, %r16;
-             {MEET}
-             {NUMBER}"
-        ),
-    ));
+             mad.lo.u32 %r0, %r15, 10000, %r16;")));
     let wanted: Vec<u32> = (0..4 * 32)
         .map(|thread| {
             let from = (0..4).find(|block| next(*block, 2) == thread / 32).expect("a block before");
@@ -588,21 +559,15 @@ fn the_shared_memory_of_a_block_that_has_ended_is_gone() {
 #[test]
 fn a_stuck_cluster_says_who_waits_for_what() {
     // The second warp of rank 1 waits for its first one, which waits for the cluster.
-    let bench = Bench::with_head(&kernel(
-        "k",
+    let bench = Bench::with_head(&ranked(
         "",
-        &format!(
-            "{RANKS}
-             mov.b32 %r0, 0;
+        "mov.b32 %r0, 0;
              setp.ne.u32 %p1, %r11, 1;
              @%p1 bra MEETING;
              setp.lt.u32 %p1, %r1, 32;
              @%p1 bra MEETING;
              bar.sync 3, 64;
-            MEETING:
-             {MEET}
-             {NUMBER}"
-        ),
+            MEETING:",
     ));
     let found = fault(&bench, 2, 64);
     assert_eq!(found.block, [1, 0, 0]);

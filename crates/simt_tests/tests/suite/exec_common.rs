@@ -71,6 +71,27 @@ pub(crate) fn machine() -> Machine {
 /// The head of a module.
 pub(crate) const HEAD: &str = ".version 8.7\n.target sm_90\n.address_size 64\n";
 
+/// PTX under construction.
+#[derive(Default)]
+pub(crate) struct Text {
+    pub(crate) lines: String,
+    /// Labels so far.
+    pub(crate) labels: u32,
+}
+
+impl Text {
+    pub(crate) fn line(&mut self, line: &str) {
+        self.lines.push_str(line);
+        self.lines.push('\n');
+    }
+
+    /// A label that is not yet in use.
+    pub(crate) fn label(&mut self) -> String {
+        self.labels += 1;
+        format!("L{}", self.labels)
+    }
+}
+
 impl Bench {
     pub(crate) fn new(text: &str) -> Self {
         let memory = Memory::new(1 << 30).expect("address space");

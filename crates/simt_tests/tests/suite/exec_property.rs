@@ -1,7 +1,7 @@
 //! Random structured programs: the warp machine against a machine of one thread at a time, written here. And whatever
 //! way its lanes took, a warp comes to the end as a whole.
 
-use crate::exec_common::{Bench, HEAD};
+use crate::exec_common::{Bench, HEAD, Text};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::fmt::Write;
@@ -171,23 +171,12 @@ impl Thread {
 /// The same as PTX. Stores go to the thread's own row.
 #[derive(Default)]
 struct Writer {
-    text: String,
-    labels: u32,
+    text: Text,
     counters: u32,
     ends: Vec<String>,
 }
 
 impl Writer {
-    fn line(&mut self, line: &str) {
-        self.text.push_str(line);
-        self.text.push('\n');
-    }
-
-    fn label(&mut self) -> String {
-        self.labels += 1;
-        format!("L{}", self.labels)
-    }
-
     fn value(value: &Value) -> String {
         match value {
             Value::Register(register) => format!("%r{register}"),
@@ -198,7 +187,7 @@ impl Writer {
     fn condition(&mut self, condition: &Condition) {
         let (comparison, right) =
             (COMPARISONS[usize::from(condition.comparison)], Self::value(&condition.right));
-        self.line(&format!("setp.{comparison} %p1, %r{}, {right};", condition.left));
+        self.text.line(&format!("setp.{comparison} %p1, %r{}, {right};", condition.left));
     }
 
     fn statements(&mut self, statements: &[Statement]) {
@@ -206,61 +195,61 @@ impl Writer {
             match statement {
                 Statement::Compute { operation, result, left, right } => {
                     let (operation, right) = (OPERATIONS[usize::from(*operation)], Self::value(right));
-                    self.line(&format!("{operation} %r{result}, %r{left}, {right};"));
+                    self.text.line(&format!("{operation} %r{result}, %r{left}, {right};"));
                 }
                 Statement::Guarded { condition, operation, result, left, right } => {
                     self.condition(condition);
                     let (operation, right) = (OPERATIONS[usize::from(*operation)], Self::value(right));
-                    self.line(&format!("@%p1 {operation} %r{result}, %r{left}, {right};"));
+                    self.text.line(&format!("@%p1 {operation} %r{result}, %r{left}, {right};"));
                 }
                 Statement::If { condition, yes, no } => {
-                    let (other, end) = (self.label(), self.label());
+                    let (other, end) = (self.text.label(), self.text.label());
                     self.condition(condition);
-                    self.line(&format!("@!%p1 bra {other};"));
+                    self.text.line(&format!("@!%p1 bra {other};"));
                     self.statements(yes);
-                    self.line(&format!("bra.uni {end};"));
-                    self.line(&format!("{other}:"));
+                    self.text.line(&format!("bra.uni {end};"));
+                    self.text.line(&format!("{other}:"));
                     self.statements(no);
-                    self.line(&format!("{end}:"));
+                    self.text.line(&format!("{end}:"));
                 }
                 Statement::While { condition, most, body } => {
-                    let (head, end) = (self.label(), self.label());
+                    let (head, end) = (self.text.label(), self.text.label());
                     let counter = self.counters;
                     self.counters += 1;
-                    self.line(&format!("mov.b32 %c{counter}, 0;"));
-                    self.line(&format!("{head}:"));
-                    self.line(&format!("setp.ge.u32 %p2, %c{counter}, {most};"));
-                    self.line(&format!("@%p2 bra {end};"));
-                    self.line(&format!("add.u32 %c{counter}, %c{counter}, 1;"));
+                    self.text.line(&format!("mov.b32 %c{counter}, 0;"));
+                    self.text.line(&format!("{head}:"));
+                    self.text.line(&format!("setp.ge.u32 %p2, %c{counter}, {most};"));
+                    self.text.line(&format!("@%p2 bra {end};"));
+                    self.text.line(&format!("add.u32 %c{counter}, %c{counter}, 1;"));
                     self.condition(condition);
-                    self.line(&format!("@!%p1 bra {end};"));
+                    self.text.line(&format!("@!%p1 bra {end};"));
                     self.ends.push(end.clone());
                     self.statements(body);
                     self.ends.pop();
-                    self.line(&format!("bra.uni {head};"));
-                    self.line(&format!("{end}:"));
+                    self.text.line(&format!("bra.uni {head};"));
+                    self.text.line(&format!("{end}:"));
                 }
                 Statement::Break(condition) => {
                     self.condition(condition);
                     let end = self.ends.last().cloned().unwrap_or_else(|| "END".to_owned());
-                    self.line(&format!("@%p1 bra {end};"));
+                    self.text.line(&format!("@%p1 bra {end};"));
                 }
                 Statement::Return(condition) => {
                     self.condition(condition);
-                    self.line("@%p1 bra END;");
+                    self.text.line("@%p1 bra END;");
                 }
                 Statement::Call { result, argument } => {
-                    self.line("{");
-                    self.line(".param .b32 param0;");
-                    self.line(&format!("st.param.b32 [param0], %r{argument};"));
-                    self.line(".param .b32 retval0;");
-                    self.line("call.uni (retval0), collatz, (param0);");
-                    self.line(&format!("ld.param.b32 %r{result}, [retval0];"));
-                    self.line("}");
+                    self.text.line("{");
+                    self.text.line(".param .b32 param0;");
+                    self.text.line(&format!("st.param.b32 [param0], %r{argument};"));
+                    self.text.line(".param .b32 retval0;");
+                    self.text.line("call.uni (retval0), collatz, (param0);");
+                    self.text.line(&format!("ld.param.b32 %r{result}, [retval0];"));
+                    self.text.line("}");
                 }
                 Statement::Store(register) => {
-                    self.line(&format!("st.global.u32 [%rd1], %r{register};"));
-                    self.line("add.u64 %rd1, %rd1, 4;");
+                    self.text.line(&format!("st.global.u32 [%rd1], %r{register};"));
+                    self.text.line("add.u64 %rd1, %rd1, 4;");
                 }
             }
         }
@@ -315,7 +304,7 @@ EVEN:
             writeln!(text, "mul.lo.u32 %r{register}, %r8, {factor};").expect("text");
         }
     }
-    text + &writer.text + "END:\nadd.u32 %r0, %r0, 5;\nst.global.u32 [%rd1], %r0;\nret;\n}\n"
+    text + &writer.text.lines + "END:\nadd.u32 %r0, %r0, 5;\nst.global.u32 [%rd1], %r0;\nret;\n}\n"
 }
 
 fn value() -> impl Strategy<Value = Value> {

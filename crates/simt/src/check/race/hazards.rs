@@ -65,27 +65,23 @@ impl Hazards {
             _ => Hazard::War,
         };
         let severity = if same_warp { Severity::Warning } else { Severity::Error };
-        let key = (hazard, global, severity, first.site, second.site);
-        let place = *self.places.entry(key).or_insert(self.found.len());
-        match self.found.get_mut(place) {
-            Some(known) => known.count += 1,
-            None => {
-                let space = if global { Space::Global } else { Space::Shared };
-                self.found.push(FoundHazard { hazard, severity, space, address, first, second, count: 1 });
-            }
-        }
+        let space = if global { Space::Global } else { Space::Shared };
+        self.count(FoundHazard { hazard, severity, space, address, first, second, count: 1 });
     }
 
     /// Adds the hazards that were found apart, in blocks of the same launch.
     pub(super) fn absorb(&mut self, other: Self) {
-        for found in other.found {
-            let is_global = found.space == Space::Global;
-            let key = (found.hazard, is_global, found.severity, found.first.site, found.second.site);
-            let place = *self.places.entry(key).or_insert(self.found.len());
-            match self.found.get_mut(place) {
-                Some(known) => known.count += found.count,
-                None => self.found.push(found),
-            }
+        other.found.into_iter().for_each(|found| self.count(found));
+    }
+
+    /// Counts a hazard with those of its kind between the same instructions, or keeps it as the first of them.
+    fn count(&mut self, found: FoundHazard) {
+        let is_global = found.space == Space::Global;
+        let key = (found.hazard, is_global, found.severity, found.first.site, found.second.site);
+        let place = *self.places.entry(key).or_insert(self.found.len());
+        match self.found.get_mut(place) {
+            Some(known) => known.count += found.count,
+            None => self.found.push(found),
         }
     }
 

@@ -2,7 +2,7 @@
 //! shared memory, shuffles, votes, and atomics.
 
 use super::{has_compiler, same, two_arrays_and};
-use crate::exec_common::HEAD;
+use crate::exec_common::{HEAD, Text};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
@@ -29,15 +29,15 @@ const COMPARISONS: [&str; 4] = ["setp.lt.u32", "setp.eq.u32", "setp.gt.s32", "se
 
 #[derive(Clone, Debug)]
 enum Statement {
-    /// An operation of a table, its result and its operands.
+    /// Executes an operation of the width's table: result and operands.
     Compute(Width, u8, [u8; 3]),
     Fused([u8; 3]),
     Convert(u8, [u8; 2]),
-    /// By a comparison of two registers.
+    /// Executes the body in threads whose two registers compare so.
     If(u8, [u8; 2], Vec<Self>),
-    /// So many times, in all threads.
+    /// Repeats the body, equally often in all threads.
     Repeat(u8, Vec<Self>),
-    /// What all threads of a block execute.
+    /// All threads of a block execute it.
     Together(Together),
 }
 
@@ -51,35 +51,18 @@ enum Width {
 
 #[derive(Clone, Copy, Debug)]
 enum Together {
-    /// From the lane that an exclusive or tells.
+    /// Takes the value of the lane whose number differs by an exclusive or.
     Shuffle([u8; 2], u8),
     Vote([u8; 3]),
-    /// Through shared memory, from the thread so many places on.
+    /// Takes the value of a later thread, at this distance, through shared memory.
     Exchange([u8; 2], u8),
-    /// Sums by atomics in shared memory, which all threads read.
+    /// Adds by atomics in shared memory, and reads one of the sums.
     Sum([u8; 2]),
-    /// An addition to one of some words of global memory.
+    /// Adds to one of 256 words of global memory.
     Add([u8; 2]),
 }
 
-/// Writes statements as PTX.
-#[derive(Default)]
-struct Writer {
-    text: String,
-    labels: usize,
-}
-
-impl Writer {
-    fn line(&mut self, line: &str) {
-        self.text.push_str(line);
-        self.text.push('\n');
-    }
-
-    fn label(&mut self) -> String {
-        self.labels += 1;
-        format!("L{}", self.labels)
-    }
-
+impl Text {
     fn statements(&mut self, statements: &[Statement]) {
         for statement in statements {
             match statement {
@@ -157,9 +140,9 @@ impl Writer {
 
 /// The program as a kernel: registers begin with what the first array holds and end in the thread's row of the second.
 fn text_of(program: &[Statement]) -> String {
-    let mut body = Writer::default();
+    let mut body = Text::default();
     body.statements(program);
-    let mut writer = Writer::default();
+    let mut writer = Text::default();
     writer.line(&format!(".visible .entry k(.param .u64 from, .param .u64 to, .param .u32 number)\n{{\n.shared .align 4 .b8 words[512];\n\
          .reg .pred %p<2>;\n.reg .b32 %r<4>;\n.reg .b32 %t<1>;\n.reg .b64 %x<4>;\n.reg .b32 %f<4>;\n.reg .b64 %d<4>;\n\
          .reg .b64 %y<2>;\n.reg .b64 %in;\n.reg .b64 %out;\n.reg .b32 %base;\n.reg .b32 %own;\n.reg .b32 %thread;\n\
@@ -175,7 +158,7 @@ fn text_of(program: &[Statement]) -> String {
         writer.line(&format!("mul.wide.u32 %x{register}, %r{register}, %all;"));
         writer.line(&format!("cvt.f64.f32 %d{register}, %f{register};"));
     }
-    writer.line(&body.text);
+    writer.line(&body.lines);
     for register in 0..REGISTERS {
         let at = 4 * u32::from(register);
         writer.line(&format!("st.global.b32 [%out+{at}], %r{register};"));
@@ -184,14 +167,14 @@ fn text_of(program: &[Statement]) -> String {
         writer.line(&format!("cvt.rn.f32.f64 %f{register}, %d{register};"));
         writer.line(&format!("st.global.b32 [%out+{}], %f{register};", 48 + at));
     }
-    HEAD.to_owned() + &writer.text + "ret;\n}\n"
+    HEAD.to_owned() + &writer.lines + "ret;\n}\n"
 }
 
 fn registers<const COUNT: usize>() -> impl Strategy<Value = [u8; COUNT]> {
     [(); COUNT].map(|()| 0..REGISTERS)
 }
 
-/// What a thread does by itself.
+/// Statements that a thread executes by itself.
 fn alone() -> impl Strategy<Value = Statement> {
     let width = prop_oneof![Just(Width::Integer), Just(Width::Wide), Just(Width::Float), Just(Width::Double)];
     let leaf = prop_oneof![
