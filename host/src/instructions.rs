@@ -6,6 +6,7 @@ use crate::{
 };
 use anyhow::{Context, Result, anyhow};
 use simt::ptx::op::Op;
+use simt::ptx::op::memory::Memory;
 use simt::ptx::{
     self, Address, AddressBase, Attribute, Module, Operand, Space, Symbol, SymbolMeaning, Variable,
 };
@@ -75,8 +76,8 @@ impl Text {
             space: variable.space.word(),
             managed: variable.attributes.contains(&Attribute::Managed),
             bytes: variable.size().filter(|&bytes| bytes > 0),
-            loads: opcodes(|op| matches!(op, Op::Ld(_)), variable.space),
-            stores: opcodes(|op| matches!(op, Op::St(_)), variable.space),
+            loads: opcodes(|op| matches!(op, Op::Memory(Memory::Ld(_))), variable.space),
+            stores: opcodes(|op| matches!(op, Op::Memory(Memory::St(_))), variable.space),
         };
         let variables = self.module.variables().chain(&body.variables);
         Ok(variables.filter(|variable| used.contains(&*variable.name)).map(storage).collect())

@@ -16,7 +16,7 @@ mod local_atomics;
 mod memories;
 mod processor;
 
-pub(crate) use convergence::instructions as assembly_instructions;
+pub(crate) use convergence::{instructions as assembly_instructions, is_collective};
 pub(crate) use float::FloatOptions;
 pub(crate) use kernels::check_clusters;
 

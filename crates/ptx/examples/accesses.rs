@@ -8,7 +8,7 @@
 //!      1 store of 4 bytes, global
 //! ```
 
-use ptx::op::memory::Access;
+use ptx::op::memory::{Access, Memory};
 use ptx::op::{Awaits, Op};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -38,9 +38,9 @@ fn tally(path: &str) -> Result<Vec<String>, Box<dyn std::error::Error>> {
         let mut counts: BTreeMap<String, u32> = BTreeMap::new();
         for instruction in &body.instructions {
             let what = match instruction.opcode.op() {
-                Ok(Op::Ld(access) | Op::Ldu(access)) => described("load", &access),
-                Ok(Op::St(access)) => described("store", &access),
-                Ok(Op::Atomic(atomic)) => format!("atomic {}", atomic.update.word()),
+                Ok(Op::Memory(Memory::Ld(access) | Memory::Ldu(access))) => described("load", &access),
+                Ok(Op::Memory(Memory::St(access))) => described("store", &access),
+                Ok(Op::Memory(Memory::Atomic(atomic))) => format!("atomic {}", atomic.update.word()),
                 Ok(op) if op.starts_copy() => "asynchronous copy".to_owned(),
                 Ok(op) if op.awaits() == Some(Awaits::Threads) => "barrier".to_owned(),
                 Ok(_) => continue,

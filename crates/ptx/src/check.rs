@@ -3,6 +3,7 @@
 use super::body::{AddressBase, Body, Instruction, Operand, RegisterId};
 use super::op::Op;
 use super::op::arithmetic::LogicVerb;
+use super::op::memory::Memory;
 use super::op::words::Part;
 use super::types::ScalarType;
 
@@ -50,10 +51,12 @@ pub(super) fn registers(body: &Body, instruction: &Instruction) -> Result<(), Mi
             all_like(first(operands, 2), op.scalar)?;
             all_like(operands.get(2..).unwrap_or_default(), ScalarType::Pred)
         }
-        Op::Ld(access) | Op::Ldu(access) => {
+        Op::Memory(Memory::Ld(access) | Memory::Ldu(access)) => {
             operands.first().map_or(Ok(()), |operand| holds(body, operand, access.scalar))
         }
-        Op::St(access) => operands.get(1).map_or(Ok(()), |operand| holds(body, operand, access.scalar)),
+        Op::Memory(Memory::St(access)) => {
+            operands.get(1).map_or(Ok(()), |operand| holds(body, operand, access.scalar))
+        }
         _ => Ok(()),
     }
 }

@@ -60,17 +60,13 @@ pub struct Opcode(Arc<OpcodeText>);
 #[derive(PartialEq, Eq, Hash)]
 struct OpcodeText {
     text: Box<str>,
-    /// Offsets of the dots that separate the parts.
-    dots: Box<[u32]>,
     op: Result<Op, OpError>,
 }
 
 impl Opcode {
-    /// Splits the text at its dots. A modifier with colons, such as `L2::128B`, stays whole.
+    /// Decodes the text.
     pub fn new(text: &str) -> Self {
-        let dots = text.bytes().enumerate().filter(|(_, byte)| *byte == b'.');
-        let dots = dots.map(|(place, _)| place as u32).collect();
-        Self(Arc::new(OpcodeText { text: text.into(), dots, op: Op::read(text) }))
+        Self(Arc::new(OpcodeText { text: text.into(), op: Op::read(text) }))
     }
 
     /// Returns the whole text, with its dots.
@@ -80,18 +76,7 @@ impl Opcode {
 
     /// Returns the part before the first dot.
     pub fn base(&self) -> &str {
-        let end = self.0.dots.first().map_or(self.0.text.len(), |dot| *dot as usize);
-        &self.0.text[..end]
-    }
-
-    /// Returns the parts after it, in order, without their dots.
-    pub fn modifiers(&self) -> impl DoubleEndedIterator<Item = &str> + '_ {
-        let text = &*self.0.text;
-        let dots = &self.0.dots;
-        (0..dots.len()).map(move |index| {
-            let end = dots.get(index + 1).map_or(text.len(), |dot| *dot as usize);
-            &text[dots[index] as usize + 1..end]
-        })
+        self.as_str().split_once('.').map_or(self.as_str(), |(base, _)| base)
     }
 
     /// Returns what the opcode says.
@@ -100,11 +85,6 @@ impl Opcode {
     /// As [`Op::read`]: parsing a module does not fail for an opcode that is unknown.
     pub fn op(&self) -> Result<Op, &OpError> {
         self.0.op.as_ref().copied()
-    }
-
-    /// Returns true if the modifier is present.
-    pub fn has(&self, modifier: &str) -> bool {
-        self.modifiers().any(|other| other == modifier)
     }
 }
 

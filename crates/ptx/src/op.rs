@@ -1,10 +1,10 @@
 //! Typed instructions: what an opcode says, with each modifier parsed once, used or refused by name.
 //!
 //! ```
-//! use ptx::op::{Op, words::AddressSpace};
+//! use ptx::op::{Op, memory::Memory, words::AddressSpace};
 //!
 //! let opcode = ptx::Opcode::new("ld.global.nc.v4.f32");
-//! let Ok(Op::Ld(access)) = opcode.op() else { panic!("a load") };
+//! let Ok(Op::Memory(Memory::Ld(access))) = opcode.op() else { panic!("a load") };
 //! assert_eq!((access.space, access.elements, access.read_only), (Some(AddressSpace::Global), 4, true));
 //!
 //! let error = ptx::Opcode::new("ld.global.fast.f32").op().unwrap_err().to_string();
@@ -13,22 +13,28 @@
 
 pub mod arithmetic;
 pub mod control;
+pub mod copies;
 mod effects;
 mod facts;
 pub mod matrix;
 pub mod memory;
 mod modifiers;
+#[cfg(test)]
+mod tests;
+pub mod wgmma;
 pub mod words;
 
-pub use facts::Awaits;
+pub use effects::Awaits;
 
 use crate::types::ScalarType;
 use arithmetic::{Compare, Convert, Dot, FieldVerb, Float, Integer, LogicVerb, Pack};
 use control::{BarrierVerb, Redux};
-use matrix::{Ldmatrix, Mma};
-use memory::{Access, Advice, AsyncCopy, Atomic, BulkCopy, CopyGroup, Fence, Mbarrier};
+use copies::Copying;
+use matrix::{Ldmatrix, Mma, Stmatrix};
+use memory::Memory;
 use modifiers::Modifiers;
-use words::{AddressSpace, Combine, FloatTest, Order, Overshift, Permutation, ShuffleMode, VoteMode};
+use wgmma::Wgmma;
+use words::{Combine, FloatTest, Order, Overshift, Permutation, ShuffleMode, VoteMode};
 
 /// An instruction's operation: its opcode with all modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -129,89 +135,12 @@ pub enum Op {
     Elect,
     /// `activemask`
     Activemask(ScalarType),
-    /// `ld`
-    Ld(Access),
-    /// `ldu`
-    Ldu(Access),
-    /// `st`
-    St(Access),
-    /// `st.async`: a store into the cluster's shared memory.
-    StAsync {
-        /// The store.
-        access: Access,
-        /// A barrier counts the bytes.
-        counted: bool,
-    },
-    /// `st.bulk`: zeros.
-    StBulk {
-        /// Space; None if the address is generic.
-        space: Option<AddressSpace>,
-    },
-    /// `atom` and `red`
-    Atomic(Atomic),
-    /// `cvta`: converts an address to or from generic.
-    Cvta {
-        /// `.to`: from generic.
-        to_space: bool,
-        /// The space.
-        space: AddressSpace,
-        /// Type of an address.
-        scalar: ScalarType,
-    },
-    /// `isspacep`: whether a generic address is in a space.
-    Isspacep(AddressSpace),
-    /// `mapa`: the address of the same variable in another block of the cluster.
-    Mapa {
-        /// Space; None if the address is generic.
-        space: Option<AddressSpace>,
-        /// Type of an address.
-        scalar: ScalarType,
-    },
-    /// `getctarank`: the rank of the block that owns an address.
-    Getctarank {
-        /// Space; None if the address is generic.
-        space: Option<AddressSpace>,
-        /// Type of an address.
-        scalar: ScalarType,
-    },
-    /// `prefetch`, `prefetchu`, `applypriority`, `discard`
-    Advice {
-        /// Which.
-        advice: Advice,
-        /// Space; None if the address is generic.
-        space: Option<AddressSpace>,
-    },
-    /// `createpolicy`
-    Createpolicy,
-    /// `fence` and `membar`
-    Fence(Fence),
-    /// `mbarrier`
-    Mbarrier(Mbarrier),
-    /// `cp.async`
-    CpAsync(AsyncCopy),
-    /// `cp.async.commit_group` and the like, and those of bulk copies.
-    CopyGroup {
-        /// Action.
-        group: CopyGroup,
-        /// True for bulk copies.
-        bulk: bool,
-    },
-    /// `cp.async.mbarrier.arrive`: a barrier object tracks the copies so far.
-    CopyArrive {
-        /// `.noinc`: the arrival is one of those that the barrier expects.
-        counted: bool,
-        /// Space; None if the address is generic.
-        space: Option<AddressSpace>,
-    },
-    /// `cp.async.bulk`
-    CpBulk(BulkCopy),
-    /// `cp.async.bulk.prefetch`
-    BulkPrefetch {
-        /// An operand holds a cache policy.
-        has_policy: bool,
-    },
-    /// `cp.async.bulk.tensor` and its relatives, of which the modifiers are not read.
-    BulkTensor,
+    /// Accesses to memory, its addresses, and the order of accesses.
+    Memory(Memory),
+    /// Copies of ranges of memory, most of them asynchronous.
+    Copy(Copying),
+    /// `wgmma`: products of matrices by four warps.
+    Wgmma(Wgmma),
     /// `bra`
     Bra,
     /// `brx.idx`
@@ -235,8 +164,11 @@ pub enum Op {
         /// Waits for the grid before; false starts the next one.
         waits: bool,
     },
-    /// `setmaxnreg`
-    Setmaxnreg,
+    /// `setmaxnreg`: a warp takes registers, or gives some back.
+    Setmaxnreg {
+        /// Takes; false gives back.
+        takes: bool,
+    },
     /// `bar.warp.sync`
     WarpSync,
     /// `barrier.cluster`
@@ -259,22 +191,27 @@ pub enum Op {
     Mma(Mma),
     /// `ldmatrix`
     Ldmatrix(Ldmatrix),
+    /// `stmatrix`
+    Stmatrix(Stmatrix),
+    /// `movmatrix`: transposes a matrix.
+    Movmatrix,
     /// An instruction whose modifiers are not read: textures, surfaces, other products of matrices, memory of several
     /// devices.
-    Other,
+    Other {
+        /// The lanes of a warp execute it together.
+        collective: bool,
+    },
 }
 
 /// Bases of [`Op::Other`].
-const OTHERS: [&str; 26] = [
+const OTHERS: [&str; 23] = [
     "alloca",
     "istypep",
     "ldmatrix",
     "mma",
-    "movmatrix",
     "multimem",
     "stackrestore",
     "stacksave",
-    "stmatrix",
     "suld",
     "suq",
     "sured",
@@ -289,7 +226,6 @@ const OTHERS: [&str; 26] = [
     "vadd4",
     "vmad",
     "vset",
-    "wgmma",
     "wmma",
     "clusterlaunchcontrol",
 ];
@@ -327,17 +263,16 @@ impl Op {
     /// Fails if the instruction or a modifier is unknown, or a modifier is missing.
     pub fn read(opcode: &str) -> Result<Self, OpError> {
         let (base, mut words) = Modifiers::split(opcode);
+        let aligned = words.has("aligned");
         let words = &mut words;
-        for read in [arithmetic::read, memory::read, control::read, matrix::read] {
+        for read in [arithmetic::read, copies::read, memory::read, control::read, matrix::read, wgmma::read] {
             if let Some(op) = read(base, words)? {
-                if op != Self::BulkTensor {
-                    words.done()?;
-                }
+                words.done()?;
                 return Ok(op);
             }
         }
         match OTHERS.contains(&base) {
-            true => Ok(Self::Other),
+            true => Ok(Self::Other { collective: aligned || base == "tcgen05" }),
             false => Err(OpError::Base(opcode.to_owned())),
         }
     }

@@ -39,6 +39,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use ptx::op::Op;
+use ptx::op::memory::Memory;
 use ptx::outline::{Kind, Statement, statements};
 
 use crate::pattern::{finds, finds_any};
@@ -83,7 +84,8 @@ impl Law {
             Law::Call => op == Some(Op::Call),
             Law::Local => finds(".local", statement.text),
             Law::Generic => op.is_some_and(|op| {
-                matches!(op, Op::Ld(_) | Op::Ldu(_) | Op::St(_) | Op::Atomic(_)) && op.space().is_none()
+                matches!(op, Op::Memory(Memory::Ld(_) | Memory::Ldu(_) | Memory::St(_) | Memory::Atomic(_)))
+                    && op.space().is_none()
             }),
             Law::Trap => op == Some(Op::Trap),
             Law::Spills => false,

@@ -70,7 +70,8 @@ fn reached_from(local: Value<'_>, findings: &mut Vec<Finding>) {
 /// The first atomic instruction in the inline assembly that a call is.
 fn atomic_assembly(call: Value<'_>) -> Option<String> {
     let assembly = call.callee()?.assembly()?;
-    let atomic = assembly_instructions(&assembly.text).find(|opcode| matches!(opcode.base(), "atom" | "red"));
+    let is_atomic = |opcode: &ptx::Opcode| opcode.op().is_ok_and(|op| op.is_atomic());
+    let atomic = assembly_instructions(&assembly.text).find(is_atomic);
     atomic.map(|opcode| opcode.to_string())
 }
 
@@ -84,11 +85,10 @@ pub(super) fn ptx(text: &str) -> Vec<Finding> {
                 function = name;
                 continue;
             }
-            Kind::Instruction(opcode) if opcode.starts_with("atom.") || opcode.starts_with("red.") => opcode,
+            Kind::Instruction(opcode) => opcode,
             _ => continue,
         };
-        let Ok(Op::Atomic(atomic)) = Op::read(instruction) else { continue };
-        let memory = match atomic.space {
+        let memory = match Op::read(instruction).ok().filter(Op::is_atomic).and_then(|op| op.space()) {
             Some(Space::Local) => "local",
             Some(Space::Constant) => "constant",
             Some(space) if space.is_parameter() => "parameter",

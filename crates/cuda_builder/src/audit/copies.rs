@@ -49,17 +49,12 @@ use self::forward::Forward;
 use self::ways::Ways;
 use super::{Finding, authors_place};
 use crate::llvm::{Block, Module, Value};
-use crate::passes::assembly_instructions;
-
-/// Whether all lanes that reach an instruction execute it together.
-fn is_together(opcode: &ptx::Opcode) -> bool {
-    matches!(opcode.base(), "activemask" | "bar" | "barrier") || opcode.has("aligned") || opcode.has("sync")
-}
+use crate::passes::{assembly_instructions, is_collective};
 
 /// The first instruction of the kind in the assembly that a call is, with its full name.
 fn together(call: Value<'_>) -> Option<String> {
     let assembly = call.is_call().then(|| call.callee()?.assembly()).flatten()?;
-    assembly_instructions(&assembly.text).find(is_together).map(|opcode| opcode.to_string())
+    assembly_instructions(&assembly.text).find(is_collective).map(|opcode| opcode.to_string())
 }
 
 /// Such instructions before optimisation, by their numbers, and the calls between functions.

@@ -9,87 +9,10 @@
 //! Inline assembly is marked by its instructions, and not all of it, as clang does with `asm volatile`: a cached store
 //! that must not be copied would keep its loop from being unrolled.
 
+use ptx::op::Op;
 use ptx::outline::{Kind, statements};
 
 use crate::llvm::{Module, Opcode};
-
-/// Instructions, without what follows their first dot, that lanes carry out together.
-const TOGETHER: [&str; 20] = [
-    "activemask",
-    "bar",
-    "barrier",
-    "call",
-    "elect",
-    "exit",
-    "griddepcontrol",
-    "ldmatrix",
-    "match",
-    "mma",
-    "movmatrix",
-    "redux",
-    "ret",
-    "setmaxnreg",
-    "shfl",
-    "stmatrix",
-    "tcgen05",
-    "vote",
-    "wgmma",
-    "wmma",
-];
-
-/// Instructions with an effect of their own that each lane carries out for itself. Assembly with an effect that has any
-/// other instruction in it is taken to concern the warp.
-const ALONE: [&str; 49] = [
-    "abs",
-    "add",
-    "and",
-    "applypriority",
-    "atom",
-    "bfe",
-    "bfi",
-    "bfind",
-    "brkpt",
-    "clz",
-    "cp",
-    "createpolicy",
-    "cvt",
-    "cvta",
-    "discard",
-    "div",
-    "fence",
-    "fma",
-    "isspacep",
-    "ld",
-    "ldu",
-    "lop3",
-    "mad",
-    "mapa",
-    "max",
-    "mbarrier",
-    "membar",
-    "min",
-    "mov",
-    "mul",
-    "nanosleep",
-    "neg",
-    "not",
-    "or",
-    "pmevent",
-    "popc",
-    "prefetch",
-    "prefetchu",
-    "prmt",
-    "red",
-    "rem",
-    "selp",
-    "setp",
-    "shl",
-    "shr",
-    "st",
-    "sub",
-    "trap",
-    "xor",
-];
 
 pub(super) fn run(module: &mut Module<'_>) {
     for function in module.functions().filter(|function| !function.is_declaration()) {
@@ -108,9 +31,19 @@ pub(super) fn run(module: &mut Module<'_>) {
     }
 }
 
+/// Whether lanes carry assembly out together. Control flow counts, since a loop may wait for other lanes; so does an instruction
+/// with an effect that `ptx` does not read.
 fn is_done_together(assembly: &str, has_effects: bool) -> bool {
-    instructions(assembly)
-        .any(|opcode| TOGETHER.contains(&opcode.base()) || (has_effects && !ALONE.contains(&opcode.base())))
+    instructions(assembly).any(|opcode| {
+        let is_unread = matches!(opcode.op(), Ok(Op::Other { .. }));
+        let leads_on = opcode.op().is_ok_and(|op| op.is_control() && op != Op::Trap);
+        is_collective(&opcode) || leads_on || has_effects && is_unread
+    })
+}
+
+/// Whether the lanes of a warp carry an instruction out together, as far as is known: an unknown one may be such.
+pub(crate) fn is_collective(opcode: &ptx::Opcode) -> bool {
+    opcode.op().map_or(true, |op| op.is_collective())
 }
 
 /// The instructions in a piece of PTX.
@@ -188,6 +121,9 @@ mod tests {
             "@p barrier.cluster.arrive;",
             "wgmma.fence.sync.aligned;",
             "some.future.instruction;",
+            "setmaxnreg.dec.sync.aligned.u32 24;",
+            "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};",
+            "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, $4, $5, p, 1, 1, 0, 0;",
             "wait: mbarrier.try_wait.b64 p, [a], b; bra wait;",
         ] {
             assert!(is_done_together(together, true), "{together}");
@@ -199,10 +135,14 @@ mod tests {
             "{ .reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0; ld.global.L2::cache_hint.b32 $0, [$1], policy; }",
             "// a comment\n@!p st.shared.u32 [$0], 1;",
             "trap;",
+            "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;",
+            "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [$0, {$1, $2}], [$3];",
         ] {
             assert!(!is_done_together(alone, true), "{alone}");
         }
         assert!(!is_done_together("sqrt.approx.f32 $0, $1;", false));
         assert!(is_done_together("activemask.b32 $0;", false));
+        assert!(is_done_together("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 $0, $1, $2, $3;", false));
+        assert!(!is_done_together("tex.2d.v4.f32.f32 $0, [$1, {$2, $3}];", false));
     }
 }

@@ -1,5 +1,6 @@
 //! Arithmetic: instructions on each lane's registers alone.
 
+use super::effects::Effects;
 use super::modifiers::Modifiers;
 use super::words::{Accuracy, Combine, Comparison, FloatTest, Overshift, Part, Permutation, Rounding};
 use super::{Op, OpError};
@@ -269,6 +270,31 @@ pub(super) fn read(base: &str, words: &mut Modifiers<'_>) -> Result<Option<Op>, 
     Ok(Some(op))
 }
 
+/// Returns the effects of an instruction of arithmetic; None for others.
+pub(super) fn effects(op: &Op) -> Option<Effects> {
+    let computes = match op {
+        // The carry flag is no operand.
+        Op::Integer(integer) => !integer.carry_in,
+        Op::Mov(_)
+        | Op::Convert(_)
+        | Op::Pack(_)
+        | Op::Compare(_)
+        | Op::Selp(_)
+        | Op::Slct { .. }
+        | Op::Testp(..)
+        | Op::Copysign(_)
+        | Op::Logic(..)
+        | Op::Shf { .. }
+        | Op::Lop3 { .. }
+        | Op::Field { .. }
+        | Op::Prmt { .. }
+        | Op::Dot(_)
+        | Op::Float(_) => true,
+        _ => return None,
+    };
+    Some(Effects { computes, ..Effects::default() })
+}
+
 /// Types that make arithmetic floating-point.
 const FLOATS: [&str; 7] = ["f32", "f64", "f16", "f16x2", "bf16", "bf16x2", "f32x2"];
 
@@ -455,3 +481,25 @@ fn compare(words: &mut Modifiers<'_>, number: Option<ScalarType>) -> Result<Comp
     let flushes = words.take("ftz");
     Ok(Compare { test, combine, flushes, scalar: words.scalar()?, number })
 }
+
+/// Opcodes with every kind of modifier, for the tests of all readers.
+#[cfg(test)]
+pub(super) const EXAMPLES: &[&str] = &[
+    "add.rn.ftz.sat.f32",
+    "bfind.shiftamt.u32",
+    "bmsk.clamp.b32",
+    "copysign.f32",
+    "cvt.pack.sat.u8.s32.b32",
+    "cvt.rn.satfinite.e4m3x2.f32",
+    "div.full.ftz.f32",
+    "dp2a.lo.u32.s32",
+    "fma.rn.relu.bf16x2",
+    "lop3.or.b32",
+    "madc.hi.cc.u32",
+    "prmt.b32.f4e",
+    "selp.b32",
+    "set.lt.and.ftz.f32.f32",
+    "shf.l.wrap.b32",
+    "slct.ftz.f32.f32",
+    "testp.finite.f32",
+];

@@ -1,5 +1,6 @@
 //! Control flow, barriers of threads, and instructions by which the lanes of a warp exchange values.
 
+use super::effects::{Awaits, Effects};
 use super::modifiers::Modifiers;
 use super::words::{Combine, Order, ShuffleMode, Update, VoteMode};
 use super::{Op, OpError};
@@ -82,8 +83,15 @@ pub(super) fn read(base: &str, words: &mut Modifiers<'_>) -> Result<Option<Op>, 
             Op::Griddepcontrol { waits }
         }
         "setmaxnreg" => {
-            words.skip(&["inc", "dec", "sync", "aligned", "u32"]);
-            Op::Setmaxnreg
+            let takes = words.need(".inc or .dec", |word| match word {
+                "inc" => Some(true),
+                "dec" => Some(false),
+                _ => None,
+            })?;
+            if !words.take_all(&["sync", "aligned", "u32"]) {
+                return Err(words.lacks(".sync.aligned.u32"));
+            }
+            Op::Setmaxnreg { takes }
         }
         "bar" if words.take_first("warp") => {
             if !words.take_first("sync") {
@@ -137,6 +145,26 @@ pub(super) fn read(base: &str, words: &mut Modifiers<'_>) -> Result<Option<Op>, 
     Ok(Some(op))
 }
 
+/// Returns the effects of an instruction of control or of a warp; None for others.
+pub(super) fn effects(op: &Op) -> Option<Effects> {
+    let none = Effects::default();
+    let barrier = Effects { barrier: true, awaits: Some(Awaits::Threads), ..Effects::default() };
+    Some(match op {
+        Op::Barrier { aligned, .. } => Effects { aligned: *aligned, ..barrier },
+        Op::ClusterBarrier { aligned, order, .. } => Effects { aligned: *aligned, order: *order, ..barrier },
+        Op::Setmaxnreg { .. } => Effects { aligned: true, ..none },
+        Op::Shfl { .. }
+        | Op::Vote { .. }
+        | Op::Match { .. }
+        | Op::Redux(_)
+        | Op::Elect
+        | Op::Activemask(_)
+        | Op::WarpSync
+        | Op::Griddepcontrol { .. } => Effects { meets: true, ..none },
+        _ => return None,
+    })
+}
+
 fn synchronous(words: &mut Modifiers<'_>) -> Result<(), OpError> {
     if words.take("sync") { Ok(()) } else { Err(words.lacks(".sync")) }
 }
@@ -182,3 +210,19 @@ fn barrier(base: &str, words: &mut Modifiers<'_>) -> Result<Op, OpError> {
     words.skip(if base == "bar" { &["aligned"] } else { &[] });
     Ok(Op::Barrier { verb, aligned })
 }
+
+/// Opcodes with every kind of modifier, for the tests of all readers.
+#[cfg(test)]
+pub(super) const EXAMPLES: &[&str] = &[
+    "bar.red.and.pred",
+    "barrier.cluster.arrive.release.aligned",
+    "barrier.cta.sync.aligned",
+    "brx.idx",
+    "elect.sync",
+    "griddepcontrol.wait",
+    "match.all.sync.b32",
+    "redux.sync.min.abs.NaN.f32",
+    "setmaxnreg.dec.sync.aligned.u32",
+    "shfl.sync.bfly.b32",
+    "vote.sync.ballot.b32",
+];

@@ -1,23 +1,22 @@
 //! Facts about instructions that follow from their opcodes.
 
-use super::control::BarrierVerb;
-use super::effects::Effects;
-use super::memory::{self, CopyGroup, MbarrierVerb};
+use super::control::{self, BarrierVerb};
+use super::effects::{Awaits, Effects};
 use super::words::{AddressSpace, Order};
-use super::{Op, matrix};
-
-/// Event that an instruction waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaits {
-    /// Threads of its block or cluster.
-    Threads,
-    /// Asynchronous copies.
-    Copies,
-}
+use super::{Op, arithmetic, matrix};
 
 impl Op {
     fn effects(&self) -> Effects {
-        memory::effects(self).or_else(|| matrix::effects(self)).unwrap_or_default()
+        match self {
+            Self::Memory(memory) => memory.effects(),
+            Self::Copy(copying) => copying.effects(),
+            Self::Wgmma(wgmma) => wgmma.effects(),
+            Self::Other { collective } => Effects { meets: *collective, ..Effects::default() },
+            op => {
+                let rest = || control::effects(op).or_else(|| matrix::effects(op));
+                arithmetic::effects(op).or_else(rest).unwrap_or_default()
+            }
+        }
     }
 
     /// Returns the space of the address that the instruction accesses; None if it is generic, or if there is none.
@@ -35,23 +34,19 @@ impl Op {
         self.effects().stores
     }
 
+    /// Returns true for `atom` and `red`, which read, change and write memory in one step.
+    pub fn is_atomic(&self) -> bool {
+        self.effects().atomic
+    }
+
     /// Returns true if the instruction starts an asynchronous copy.
     pub fn starts_copy(&self) -> bool {
-        matches!(self, Self::CpAsync(_) | Self::CpBulk(_) | Self::BulkTensor)
+        self.effects().starts_copy
     }
 
     /// Returns what the instruction waits for, if anything.
     pub fn awaits(&self) -> Option<Awaits> {
-        match self {
-            Self::Barrier { .. } | Self::ClusterBarrier { .. } => Some(Awaits::Threads),
-            Self::CopyGroup { group: CopyGroup::Wait | CopyGroup::WaitAll, .. } => Some(Awaits::Copies),
-            Self::Mbarrier(mbarrier)
-                if matches!(mbarrier.verb, MbarrierVerb::TestWait | MbarrierVerb::TryWait) =>
-            {
-                Some(Awaits::Copies)
-            }
-            _ => None,
-        }
+        self.effects().awaits
     }
 
     /// Returns true if the access takes part in synchronisation: its order is stronger than weak. An atomic without a
@@ -62,24 +57,35 @@ impl Op {
 
     /// Returns true if the access releases what precedes it, as a fence would.
     pub fn releases(&self) -> bool {
-        let order = match self {
-            Self::ClusterBarrier { order, .. } => *order,
-            _ => self.effects().order,
-        };
-        matches!(order, Some(Order::Release | Order::AcquireRelease))
+        matches!(self.effects().order, Some(Order::Release | Order::AcquireRelease))
     }
 
     /// Returns true if all lanes of a warp must execute the instruction together.
     pub fn is_aligned(&self) -> bool {
-        match self {
-            Self::Barrier { aligned, .. } | Self::ClusterBarrier { aligned, .. } => *aligned,
-            _ => self.effects().aligned,
-        }
+        self.effects().aligned
+    }
+
+    /// Returns true if the result or the effect depends on which lanes of the warp execute the instruction together: what is
+    /// aligned, barriers, and exchanges between lanes. A compiler must not copy it to paths that diverge: LLVM's `convergent`.
+    pub fn is_collective(&self) -> bool {
+        let effects = self.effects();
+        effects.aligned || effects.barrier || effects.meets
+    }
+
+    /// Returns true for a barrier of the block or the cluster, at which a thread waits or arrives.
+    pub fn is_barrier(&self) -> bool {
+        self.effects().barrier
     }
 
     /// Returns true for a barrier at which a thread waits for its block.
     pub fn is_block_barrier(&self) -> bool {
         matches!(self, Self::Barrier { verb: BarrierVerb::Sync | BarrierVerb::Reduce(_), .. })
+    }
+
+    /// Returns true if the results follow from the operands alone, and there is no other effect. Operands may be special
+    /// registers, which differ from lane to lane and change.
+    pub fn computes(&self) -> bool {
+        self.effects().computes
     }
 
     /// Returns true if the instruction may end the kernel with an error by itself: `trap`, or an access.

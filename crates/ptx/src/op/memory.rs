@@ -1,6 +1,6 @@
-//! Instructions that access memory, copy it, convert its addresses, or order accesses.
+//! Instructions that access memory, convert its addresses, or order accesses: variants, reading, effects.
 
-use super::effects::Effects;
+use super::effects::{Awaits, Effects};
 use super::modifiers::Modifiers;
 use super::words::{AddressSpace, CacheOperator, Eviction, Order, Scope, Update};
 use super::{Op, OpError};
@@ -103,47 +103,6 @@ pub struct Mbarrier {
     pub incomplete: bool,
 }
 
-/// `cp.async`: a copy of a few bytes per lane from global to shared memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct AsyncCopy {
-    /// True for `.cg`, past L1; false for `.ca`.
-    pub past_l1: bool,
-    /// Bytes to prefetch to L2.
-    pub prefetch: Option<u32>,
-    /// `.L2::cache_hint`: an operand holds a cache policy.
-    pub has_policy: bool,
-}
-
-/// `cp.async.bulk` and `cp.reduce.async.bulk`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BulkCopy {
-    /// Space of the destination.
-    pub to: AddressSpace,
-    /// Space of the source.
-    pub from: AddressSpace,
-    /// Operation and type of a reducing copy.
-    pub reduction: Option<(Update, ScalarType)>,
-    /// A barrier counts the bytes; otherwise the copy is part of a bulk group.
-    pub counted: bool,
-    /// `.multicast::cluster`: an operand names the blocks that receive the data.
-    pub multicast: bool,
-    /// `.cp_mask`: an operand names the bytes of each 16 to copy.
-    pub masked: bool,
-    /// `.L2::cache_hint`: an operand holds a cache policy.
-    pub has_policy: bool,
-}
-
-/// Action on a group of asynchronous copies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CopyGroup {
-    /// Ends the group.
-    Commit,
-    /// Waits until at most a number of groups are open.
-    Wait,
-    /// Waits for all copies.
-    WaitAll,
-}
-
 /// Advice on caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are the instructions'")]
@@ -165,35 +124,89 @@ pub struct Fence {
     pub proxy: bool,
 }
 
+/// An instruction of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Memory {
+    /// `ld`
+    Ld(Access),
+    /// `ldu`
+    Ldu(Access),
+    /// `st`
+    St(Access),
+    /// `st.async`: a store into the cluster's shared memory.
+    StAsync {
+        /// The store.
+        access: Access,
+        /// A barrier counts the bytes.
+        counted: bool,
+    },
+    /// `atom` and `red`
+    Atomic(Atomic),
+    /// `cvta`: converts an address to or from generic.
+    Cvta {
+        /// `.to`: from generic.
+        to_space: bool,
+        /// The space.
+        space: AddressSpace,
+        /// Type of an address.
+        scalar: ScalarType,
+    },
+    /// `isspacep`: whether a generic address is in a space.
+    Isspacep(AddressSpace),
+    /// `mapa`: the address of the same variable in another block of the cluster.
+    Mapa {
+        /// Space; None if the address is generic.
+        space: Option<AddressSpace>,
+        /// Type of an address.
+        scalar: ScalarType,
+    },
+    /// `getctarank`: the rank of the block that owns an address.
+    Getctarank {
+        /// Space; None if the address is generic.
+        space: Option<AddressSpace>,
+        /// Type of an address.
+        scalar: ScalarType,
+    },
+    /// `prefetch`, `prefetchu`, `applypriority`, `discard`
+    Advice {
+        /// Which.
+        advice: Advice,
+        /// Space; None if the address is generic.
+        space: Option<AddressSpace>,
+    },
+    /// `createpolicy`
+    Createpolicy,
+    /// `fence` and `membar`
+    Fence(Fence),
+    /// `mbarrier`
+    Mbarrier(Mbarrier),
+}
+
 /// Decodes an instruction of memory; None if it is another.
 pub(super) fn read(base: &str, words: &mut Modifiers<'_>) -> Result<Option<Op>, OpError> {
     let op = match base {
-        "ld" => Op::Ld(access(words)?),
-        "ldu" => Op::Ldu(access(words)?),
-        "st" if words.take_first("bulk") => {
-            words.skip(&["weak"]);
-            Op::StBulk { space: words.take_some(AddressSpace::from_word) }
-        }
+        "ld" => Memory::Ld(access(words)?),
+        "ldu" => Memory::Ldu(access(words)?),
         "st" if words.take_first("async") => {
             let counted = words.take("mbarrier::complete_tx::bytes");
-            Op::StAsync { access: access(words)?, counted }
+            Memory::StAsync { access: access(words)?, counted }
         }
-        "st" => Op::St(access(words)?),
-        "atom" => Op::Atomic(atomic(true, words)?),
-        "red" => Op::Atomic(atomic(false, words)?),
+        "st" => Memory::St(access(words)?),
+        "atom" => Memory::Atomic(atomic(true, words)?),
+        "red" => Memory::Atomic(atomic(false, words)?),
         "cvta" => {
             let to_space = words.take("to");
             let space = words.need("a space", AddressSpace::from_word)?;
-            Op::Cvta { to_space, space, scalar: words.scalar()? }
+            Memory::Cvta { to_space, space, scalar: words.scalar()? }
         }
-        "isspacep" => Op::Isspacep(words.need("a space", AddressSpace::from_word)?),
+        "isspacep" => Memory::Isspacep(words.need("a space", AddressSpace::from_word)?),
         "mapa" => {
             let space = words.take_some(AddressSpace::from_word);
-            Op::Mapa { space, scalar: words.scalar()? }
+            Memory::Mapa { space, scalar: words.scalar()? }
         }
         "getctarank" => {
             let space = words.take_some(AddressSpace::from_word);
-            Op::Getctarank { space, scalar: words.scalar()? }
+            Memory::Getctarank { space, scalar: words.scalar()? }
         }
         "prefetch" => advice(Advice::Prefetch, words),
         "prefetchu" => advice(Advice::PrefetchUniform, words),
@@ -202,40 +215,45 @@ pub(super) fn read(base: &str, words: &mut Modifiers<'_>) -> Result<Option<Op>, 
         "createpolicy" => {
             words.skip(&["fractional", "range", "cvt", "global", "L2", "b64"]);
             while words.take_some(l2_eviction).is_some() {}
-            Op::Createpolicy
+            Memory::Createpolicy
         }
         "fence" | "membar" => fence(words),
         "mbarrier" => mbarrier(words)?,
-        "cp" => copy(words)?,
         _ => return Ok(None),
     };
-    Ok(Some(op))
+    Ok(Some(Op::Memory(op)))
 }
 
-/// Returns the effects of an instruction of memory; None for others.
-pub(super) fn effects(op: &Op) -> Option<Effects> {
-    let none = Effects::default();
-    let access = |Access { space, order, mmio, .. }: &Access| {
-        let strong = *mmio || order.is_some_and(|order| order != Order::Weak);
-        Effects { space: *space, order: *order, strong, ..Effects::default() }
-    };
-    Some(match op {
-        Op::Ld(load) | Op::Ldu(load) => Effects { loads: true, ..access(load) },
-        Op::St(store) | Op::StAsync { access: store, .. } => Effects { stores: true, ..access(store) },
-        Op::Atomic(Atomic { gives_back, space, order, .. }) => {
-            Effects { space: *space, loads: *gives_back, stores: true, strong: true, order: *order, ..none }
+impl Memory {
+    pub(super) fn effects(&self) -> Effects {
+        let none = Effects::default();
+        let access = |Access { space, order, mmio, .. }: &Access| {
+            let strong = *mmio || order.is_some_and(|order| order != Order::Weak);
+            Effects { space: *space, order: *order, strong, ..Effects::default() }
+        };
+        match self {
+            Self::Ld(load) | Self::Ldu(load) => Effects { loads: true, ..access(load) },
+            Self::St(store) | Self::StAsync { access: store, .. } => {
+                Effects { stores: true, ..access(store) }
+            }
+            Self::Atomic(Atomic { gives_back, space, order, .. }) => {
+                let none = Effects { strong: true, atomic: true, stores: true, ..none };
+                Effects { space: *space, loads: *gives_back, order: *order, ..none }
+            }
+            Self::Mbarrier(Mbarrier { verb, space, order, .. }) => {
+                let waits = matches!(verb, MbarrierVerb::TestWait | MbarrierVerb::TryWait);
+                let awaits = waits.then_some(Awaits::Copies);
+                Effects { space: *space, stores: true, strong: true, order: *order, awaits, ..none }
+            }
+            Self::Advice { space, .. } => Effects { space: *space, ..none },
+            Self::Fence(fence) => Effects { order: fence.order, ..none },
+            Self::Cvta { .. }
+            | Self::Isspacep(_)
+            | Self::Mapa { .. }
+            | Self::Getctarank { .. }
+            | Self::Createpolicy => Effects { computes: true, ..none },
         }
-        Op::Mbarrier(Mbarrier { space, order, .. }) => {
-            Effects { space: *space, stores: true, strong: true, order: *order, ..none }
-        }
-        Op::StBulk { space } | Op::CopyArrive { space, .. } => {
-            Effects { space: *space, stores: true, ..none }
-        }
-        Op::CpAsync(_) | Op::CpBulk(_) | Op::BulkTensor => Effects { stores: true, ..none },
-        Op::Advice { space, .. } => Effects { space: *space, ..none },
-        Op::Fence(fence) => Effects { order: fence.order, ..none },
-        _ => return None,
-    })
+    }
 }
 
 fn l1_eviction(word: &str) -> Option<Eviction> {
@@ -246,7 +264,7 @@ fn l2_eviction(word: &str) -> Option<Eviction> {
     Eviction::from_word(word.strip_prefix("L2::")?).filter(|eviction| *eviction != Eviction::NoAllocate)
 }
 
-fn prefetch(word: &str) -> Option<u32> {
+pub(super) fn prefetch(word: &str) -> Option<u32> {
     Some(match word {
         "L2::64B" => 64,
         "L2::128B" => 128,
@@ -301,14 +319,14 @@ fn atomic(gives_back: bool, words: &mut Modifiers<'_>) -> Result<Atomic, OpError
     })
 }
 
-fn advice(advice: Advice, words: &mut Modifiers<'_>) -> Op {
+fn advice(advice: Advice, words: &mut Modifiers<'_>) -> Memory {
     words.skip(&["L1", "L2", "tensormap"]);
     let space = words.take_some(AddressSpace::from_word);
     words.skip(&["L2::evict_last", "L2::evict_normal"]);
-    Op::Advice { advice, space }
+    Memory::Advice { advice, space }
 }
 
-fn fence(words: &mut Modifiers<'_>) -> Op {
+fn fence(words: &mut Modifiers<'_>) -> Memory {
     let proxy = words.take("proxy");
     let scope = words.take_some(|word| match word {
         "gl" => Some(Scope::Device),
@@ -322,10 +340,10 @@ fn fence(words: &mut Modifiers<'_>) -> Op {
     }
     words.skip(&["shared::cta", "shared::cluster"]);
     words.skip(&["sync_restrict::shared::cta", "sync_restrict::shared::cluster"]);
-    Op::Fence(Fence { order, scope, proxy })
+    Memory::Fence(Fence { order, scope, proxy })
 }
 
-fn mbarrier(words: &mut Modifiers<'_>) -> Result<Op, OpError> {
+fn mbarrier(words: &mut Modifiers<'_>) -> Result<Memory, OpError> {
     let verb = words.need("what to do with the barrier", |word| {
         Some(match word {
             "init" => MbarrierVerb::Init,
@@ -352,95 +370,23 @@ fn mbarrier(words: &mut Modifiers<'_>) -> Result<Op, OpError> {
         space: words.take_some(AddressSpace::from_word),
     };
     words.skip(&["b64"]);
-    Ok(Op::Mbarrier(mbarrier))
+    Ok(Memory::Mbarrier(mbarrier))
 }
 
-fn copy(words: &mut Modifiers<'_>) -> Result<Op, OpError> {
-    let reduces = words.take_first("reduce");
-    if !words.take_first("async") {
-        return Err(words.lacks(".async"));
-    }
-    if words.take_first("bulk") {
-        return bulk(reduces, words);
-    }
-    if reduces {
-        return Err(words.lacks(".bulk"));
-    }
-    if let Some(group) = group(words) {
-        return Ok(Op::CopyGroup { group, bulk: false });
-    }
-    if words.take_first("mbarrier") {
-        if !words.take_first("arrive") {
-            return Err(words.lacks(".arrive"));
-        }
-        let counted = words.take("noinc");
-        let space = words.take_some(AddressSpace::from_word);
-        words.skip(&["b64"]);
-        return Ok(Op::CopyArrive { counted, space });
-    }
-    let past_l1 = words.need(".ca or .cg", |word| match word {
-        "ca" => Some(false),
-        "cg" => Some(true),
-        _ => None,
-    })?;
-    if !words.take("shared::cta") && !words.take_first("shared") {
-        return Err(words.lacks(".shared before .global"));
-    }
-    if !words.take_first("global") {
-        return Err(words.lacks(".global"));
-    }
-    let prefetch = words.take_some(prefetch);
-    let has_policy = words.take("L2::cache_hint");
-    Ok(Op::CpAsync(AsyncCopy { past_l1, prefetch, has_policy }))
-}
-
-fn group(words: &mut Modifiers<'_>) -> Option<CopyGroup> {
-    words.take_some(|word| {
-        Some(match word {
-            "commit_group" => CopyGroup::Commit,
-            "wait_group" => CopyGroup::Wait,
-            "wait_all" => CopyGroup::WaitAll,
-            _ => return None,
-        })
-    })
-}
-
-fn bulk(reduces: bool, words: &mut Modifiers<'_>) -> Result<Op, OpError> {
-    if words.has("tensor") {
-        return Ok(Op::BulkTensor);
-    }
-    if !reduces {
-        if let Some(group) = group(words) {
-            words.skip(&["read"]);
-            return Ok(Op::CopyGroup { group, bulk: true });
-        }
-        if words.take_first("prefetch") {
-            words.skip(&["L2"]);
-            let has_policy = words.take("L2::cache_hint");
-            return match words.take("global") {
-                true => Ok(Op::BulkPrefetch { has_policy }),
-                false => Err(words.lacks(".global")),
-            };
-        }
-    }
-    let to = words.need("two spaces", AddressSpace::from_word)?;
-    let from = words.need("two spaces", AddressSpace::from_word)?;
-    let counted = words.take("mbarrier::complete_tx::bytes");
-    if words.take("bulk_group") == counted {
-        return Err(words.lacks(".bulk_group or .mbarrier::complete_tx::bytes"));
-    }
-    words.skip(if reduces { &["noftz"] } else { &[] });
-    let reduction = match reduces {
-        true => Some((words.need("an operation", Update::from_word)?, words.scalar()?)),
-        false => None,
-    };
-    Ok(Op::CpBulk(BulkCopy {
-        to,
-        from,
-        reduction,
-        counted,
-        multicast: !reduces && words.take("multicast::cluster"),
-        masked: !reduces && words.take("cp_mask"),
-        has_policy: words.take("L2::cache_hint"),
-    }))
-}
+/// Opcodes with every kind of modifier, for the tests of all readers.
+#[cfg(test)]
+pub(super) const EXAMPLES: &[&str] = &[
+    "atom.acq_rel.gpu.global.cas.b64",
+    "createpolicy.fractional.L2::evict_first.b64",
+    "cvta.to.global.u64",
+    "fence.proxy.async.global",
+    "fence.proxy.tensormap::generic.acquire.gpu",
+    "getctarank.shared::cluster.u32",
+    "isspacep.shared::cta",
+    "ld.relaxed.sys.global.L1::no_allocate.L2::256B.v4.f32",
+    "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64",
+    "prefetch.global.L2::evict_last",
+    "prefetch.tensormap",
+    "red.async.relaxed.cluster.mbarrier::complete_tx::bytes.shared::cluster.add.u32",
+    "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32",
+];

@@ -236,6 +236,41 @@ words! {
 }
 
 words! {
+    /// Shape of the box that a copy of a tensor copies.
+    TensorMode {
+        /// A box of the tensor's own shape.
+        Tile = "tile",
+        /// Four rows, wherever they are, to a tile.
+        Gather = "tile::gather4",
+        /// Four rows of a tile to wherever they belong.
+        Scatter = "tile::scatter4",
+        /// The columns of a convolution.
+        Im2col = "im2col",
+        /// The same, of the tensor's width alone.
+        Im2colWide = "im2col::w",
+        /// The same, 128 elements of it.
+        Im2colWide128 = "im2col::w::128",
+        /// The columns of a convolution, without offsets.
+        Im2colWithoutOffsets = "im2col_no_offs",
+    }
+}
+
+words! {
+    /// Element of a matrix that a product takes.
+    #[allow(missing_docs, reason = "the words say it")]
+    MatrixElement {
+        F16 = "f16",
+        Bf16 = "bf16",
+        Tf32 = "tf32",
+        E4m3 = "e4m3",
+        E5m2 = "e5m2",
+        S8 = "s8",
+        U8 = "u8",
+        Bit = "b1",
+    }
+}
+
+words! {
     /// State space of an address that an instruction names; without a name the address is generic.
     AddressSpace {
         /// Device memory.

@@ -10,7 +10,7 @@ use crate::coalescing::Addresses;
 use crate::exec::SiteInfo;
 use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
-use crate::ptx::op::memory::Atomic;
+use crate::ptx::op::memory::{Atomic, Memory};
 use crate::ptx::op::words::Update;
 use counters::LoopedAtomics;
 use std::ops::AddAssign;
@@ -31,7 +31,7 @@ impl Contest {
     /// Returns how threads contest in an instruction if its memory is shared.
     pub(super) fn of(op: &Op) -> Option<Self> {
         use ScalarType::{Bf16, Bf16x2, F16, F16x2, F32, F64};
-        let Op::Atomic(Atomic { update, scalar, .. }) = op else { return None };
+        let Op::Memory(Memory::Atomic(Atomic { update, scalar, .. })) = op else { return None };
         match (update, scalar) {
             (Update::CompareAndSwap, _) => Some(Self::Swap),
             (Update::Exchange, _) => None,

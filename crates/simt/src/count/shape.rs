@@ -9,7 +9,7 @@ use crate::coalescing::{Addresses, BankMode, BankRule, Coalescer, LANES};
 use crate::decode::Level;
 use crate::exec::{Chained, Merged, SiteInfo};
 use crate::ptx::ScalarType;
-use crate::ptx::op::memory::Atomic;
+use crate::ptx::op::memory::{Atomic, Memory};
 use crate::ptx::op::words::Update;
 use crate::ptx::op::{Awaits, Op};
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ pub(super) fn place_of<T>(
 fn adds_floats(op: &Op) -> bool {
     use ScalarType::{Bf16, Bf16x2, F16, F16x2, F32, F64};
     let float = |scalar| matches!(scalar, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64);
-    matches!(op, Op::Atomic(Atomic { update: Update::Add, scalar, .. }) if float(*scalar))
+    matches!(op, Op::Memory(Memory::Atomic(Atomic { update: Update::Add, scalar, .. })) if float(*scalar))
 }
 
 /// The loads and the waits of a basic block.

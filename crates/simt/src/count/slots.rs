@@ -29,6 +29,7 @@ use crate::ptx::op::Op;
 use crate::ptx::op::arithmetic::{
     Convert, FieldVerb, Float, FloatVerb, Format, Integer, IntegerVerb, LogicVerb,
 };
+use crate::ptx::op::memory::Memory;
 use crate::ptx::op::words::{Accuracy, AddressSpace, Part};
 
 /// Clocks of a load from shared memory whose address is the result of the load before it, on an H200.
@@ -84,11 +85,11 @@ impl Slots {
     /// Returns the slots of an instruction.
     pub fn of(op: &Op) -> Self {
         match op {
-            Op::Mov(_) | Op::Cvta { .. } => plain(0, 0),
+            Op::Mov(_) | Op::Memory(Memory::Cvta { .. }) => plain(0, 0),
             Op::Convert(convert) => of_conversion(convert),
-            Op::Ld(access) if access.is_parameter() => plain(0, 0),
-            Op::Ld(access) | Op::Ldu(access) => plain(1, load_clocks(access.space)),
-            Op::Atomic(atomic) => plain(1, load_clocks(atomic.space)),
+            Op::Memory(Memory::Ld(access)) if access.is_parameter() => plain(0, 0),
+            Op::Memory(Memory::Ld(access) | Memory::Ldu(access)) => plain(1, load_clocks(access.space)),
+            Op::Memory(Memory::Atomic(atomic)) => plain(1, load_clocks(atomic.space)),
             Op::Ldmatrix(_) => plain(1, load_clocks(Some(AddressSpace::Shared))),
             Op::Integer(op) => of_integer(op),
             Op::Float(op) => of_float(op),

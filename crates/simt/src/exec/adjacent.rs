@@ -22,6 +22,7 @@ use super::read;
 use crate::ptx::cfg::Cfg;
 use crate::ptx::op::Op;
 use crate::ptx::op::arithmetic::{Format, IntegerVerb, LogicVerb};
+use crate::ptx::op::memory::Memory;
 use crate::ptx::op::words::{AddressSpace, Part};
 use crate::ptx::{AddressBase, Body, Instruction, Operand, RegisterId, ScalarType};
 
@@ -80,7 +81,7 @@ struct Load {
 
 /// Returns a load from shared memory that may merge.
 fn load(at: u32, instruction: &Instruction) -> Option<Load> {
-    let Ok(Op::Ld(access)) = instruction.opcode.op() else { return None };
+    let Ok(Op::Memory(Memory::Ld(access))) = instruction.opcode.op() else { return None };
     let is_plain = access.order.is_none() && access.elements == 1 && instruction.guard.is_none();
     if !is_plain || !access.space.is_some_and(AddressSpace::is_shared) {
         return None;
@@ -95,7 +96,10 @@ fn load(at: u32, instruction: &Instruction) -> Option<Load> {
 fn ends(instruction: &Instruction) -> bool {
     let op = read::op(instruction);
     let stores = op.stores() && op.space() != Some(AddressSpace::Global);
-    stores || op.awaits().is_some() || op.is_strong() || matches!(op, Op::Atomic(_) | Op::Call | Op::Fence(_))
+    stores
+        || op.awaits().is_some()
+        || op.is_strong()
+        || matches!(op, Op::Memory(Memory::Atomic(_)) | Op::Call | Op::Memory(Memory::Fence(_)))
 }
 
 /// Merges what it can of the open loads: 16 bytes, or 8.
@@ -186,7 +190,7 @@ fn is_integer(format: Format) -> bool {
 fn result(op: &Op, of: impl Fn(usize) -> u32, instruction: &Instruction) -> u32 {
     let product = || (of(1) + of(2)).min(ALL);
     match op {
-        Op::Mov(_) | Op::Cvta { .. } => of(1),
+        Op::Mov(_) | Op::Memory(Memory::Cvta { .. }) => of(1),
         Op::Convert(convert) if is_integer(convert.to) && is_integer(convert.from) && !convert.saturates => {
             of(1)
         }

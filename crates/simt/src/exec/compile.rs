@@ -49,7 +49,7 @@ use crate::decode::{Columns, DecodeError, Level};
 use crate::memory::{self, MemoryInstruction};
 use crate::ptx::cfg::{BlockId, Cfg};
 use crate::ptx::op::Op;
-use crate::ptx::op::memory::Access;
+use crate::ptx::op::memory::{Access, Memory};
 use crate::ptx::op::words::AddressSpace;
 use crate::ptx::{self, Body, FunctionKind, Instruction, LabelMeaning, Operand, RegisterId, ScalarType};
 use crate::registers::{Slot, Width};
@@ -101,7 +101,7 @@ impl<'a> Compiler<'a> {
         let mut unit = Unit { compiler: self, layout, body, cfg, is_entry, first };
         for (instruction, index) in body.instructions.iter().zip(0..) {
             // Of an unknown opcode the site is needed for the error only.
-            let op = instruction.opcode.op().unwrap_or(Op::Other);
+            let op = instruction.opcode.op().unwrap_or(Op::Other { collective: false });
             let site = SiteInfo::new(&names.index, &name, instruction, op);
             unit.instruction(instruction, index).map_err(|error| LoadError::Instruction {
                 error,
@@ -325,7 +325,7 @@ impl Unit<'_, '_> {
             Op::Exit => Rare::Exit,
             Op::Trap => Rare::Trap,
             Op::Brkpt => Rare::Breakpoint,
-            Op::Pmevent | Op::Griddepcontrol { .. } | Op::Setmaxnreg => Rare::Nothing,
+            Op::Pmevent | Op::Griddepcontrol { .. } | Op::Setmaxnreg { .. } => Rare::Nothing,
             Op::Nanosleep => {
                 let [time] = operands else { return wrong("expected a time") };
                 Rare::Sleep(self.word(time, uses)?)
@@ -334,10 +334,12 @@ impl Unit<'_, '_> {
             Op::ClusterBarrier { waits: true, .. } => Rare::ClusterWait,
             Op::ClusterBarrier { waits: false, .. } => Rare::ClusterArrive,
             Op::Barrier { verb, aligned } => self.barrier(instruction, *verb, *aligned, uses)?,
-            Op::Ld(access) if access.is_parameter() => {
+            Op::Memory(Memory::Ld(access)) if access.is_parameter() => {
                 return self.load_parameter(instruction, access, uses);
             }
-            Op::St(access) if access.is_parameter() => self.store_parameter(instruction, access, uses)?,
+            Op::Memory(Memory::St(access)) if access.is_parameter() => {
+                self.store_parameter(instruction, access, uses)?
+            }
             _ => return Ok(None),
         };
         Ok(Some(self.rare(rare)))
@@ -367,9 +369,9 @@ impl Unit<'_, '_> {
         let instruction = split.as_ref().unwrap_or(instruction);
         let op = match op {
             // By an address in a register, which is one in constant or local memory.
-            Op::Ld(access) if access.is_parameter() => {
+            Op::Memory(Memory::Ld(access)) if access.is_parameter() => {
                 let space = if self.is_entry { AddressSpace::Constant } else { AddressSpace::Local };
-                Op::Ld(Access { space: Some(space), ..access })
+                Op::Memory(Memory::Ld(Access { space: Some(space), ..access }))
             }
             op => op,
         };

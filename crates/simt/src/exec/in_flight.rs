@@ -17,6 +17,7 @@ use super::loops::repeats;
 use super::read::{is_global, op, result, step};
 use crate::ptx::cfg::Cfg;
 use crate::ptx::op::Op;
+use crate::ptx::op::memory::Memory;
 use crate::ptx::{AddressBase, Body, Instruction, Operand, RegisterId};
 
 /// Returns the weight of each load from global memory, by the index of the instruction.
@@ -51,7 +52,9 @@ fn load(instruction: &Instruction) -> Option<(Option<RegisterId>, u32)> {
         _ => None,
     };
     let words = match op {
-        Op::Ld(access) | Op::Ldu(access) => access.elements * access.scalar.size().unwrap_or(4).div_ceil(4),
+        Op::Memory(Memory::Ld(access) | Memory::Ldu(access)) => {
+            access.elements * access.scalar.size().unwrap_or(4).div_ceil(4)
+        }
         _ => 1,
     };
     Some((base, words))

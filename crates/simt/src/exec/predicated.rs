@@ -50,7 +50,7 @@ pub(super) fn find(body: &Body, cfg: &Cfg, slots: &[Slots], first: u32) -> Vec<(
 
 /// Returns true for an instruction that a guard suffices for: it leads nowhere else, and waits for no other thread.
 fn can_be_guarded(op: &Op) -> bool {
-    let leads = matches!(op, Op::Brx | Op::Call | Op::Ret | Op::Exit | Op::Trap | Op::Other);
+    let leads = matches!(op, Op::Brx | Op::Call | Op::Ret | Op::Exit | Op::Trap | Op::Other { .. });
     !leads && op.awaits().is_none() && !op.is_aligned()
 }
 

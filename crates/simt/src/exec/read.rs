@@ -7,7 +7,7 @@ use crate::ptx::{Instruction, Operand, RegisterId};
 
 /// Returns an instruction's operation. All of a function's opcodes have been decoded before it is looked at.
 pub(super) fn op(instruction: &Instruction) -> Op {
-    instruction.opcode.op().unwrap_or(Op::Other)
+    instruction.opcode.op().unwrap_or(Op::Other { collective: false })
 }
 
 /// Returns true for an access to global memory. Generic addresses count as global, since compilers name the other spaces where they

@@ -37,6 +37,7 @@ use super::site::SiteInfo;
 use super::step::{Action, Rare, Step};
 use super::uses::Uses;
 use crate::ptx::op::Op;
+use crate::ptx::op::memory::Memory;
 use crate::ptx::op::words::AddressSpace;
 
 /// Marks the branches of a function that close spin loops; `own` are its steps among the program's.
@@ -56,11 +57,11 @@ pub(super) fn mark(steps: &mut [Step], rare: &[Rare], sites: &[SiteInfo], uses: 
 /// Returns true if other threads' writes can decide when these instructions are left.
 fn may_wait(steps: &[Step], rare: &[Rare], sites: &[SiteInfo], uses: &Uses, range: Range<usize>) -> bool {
     let op = |at: usize| sites[at].op;
-    let fenced = range.clone().any(|at| matches!(op(at), Op::Fence(_) | Op::Nanosleep));
+    let fenced = range.clone().any(|at| matches!(op(at), Op::Memory(Memory::Fence(_)) | Op::Nanosleep));
     let is_source = |at: usize| match op(at) {
-        Op::Atomic(atomic) => atomic.gives_back,
-        Op::Mbarrier(_) => true,
-        Op::Ld(access) => {
+        Op::Memory(Memory::Atomic(atomic)) => atomic.gives_back,
+        Op::Memory(Memory::Mbarrier(_)) => true,
+        Op::Memory(Memory::Ld(access)) => {
             let own = |space| matches!(space, AddressSpace::Local | AddressSpace::Constant);
             let is_own = access.space.is_some_and(|space| own(space) || space.is_parameter());
             !is_own && !access.read_only && (op(at).is_strong() || fenced)

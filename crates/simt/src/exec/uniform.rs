@@ -18,7 +18,7 @@ use super::read;
 use super::special::Special;
 use super::uses::Uses;
 use crate::ptx::op::Op;
-use crate::ptx::op::memory::Atomic;
+use crate::ptx::op::memory::{Atomic, Memory};
 use crate::ptx::op::words::{AddressSpace, Update};
 use crate::ptx::{Body, Instruction, ScalarType};
 use crate::registers::Slot;
@@ -57,7 +57,9 @@ pub(super) fn combined(body: &Body, uses: &Uses, varying: &HashSet<u32>, first: 
 
 fn is_candidate(op: &Op) -> bool {
     use ScalarType::{B32, B64, S32, S64, U32, U64};
-    let Op::Atomic(Atomic { update, space, scalar, elements: 1, .. }) = op else { return false };
+    let Op::Memory(Memory::Atomic(Atomic { update, space, scalar, elements: 1, .. })) = op else {
+        return false;
+    };
     let global = space.is_none_or(|space| space == AddressSpace::Global);
     let integer = matches!(scalar, B32 | B64 | S32 | S64 | U32 | U64);
     global && integer && !matches!(update, Update::Exchange | Update::CompareAndSwap)
@@ -72,15 +74,22 @@ pub(super) fn counting(body: &Body, layout: &Layout<'_>, uses: &Uses, first: u32
     let adds = |place: &usize| {
         use ScalarType::{B32, S32, U32};
         let op = op(*place);
-        matches!(op, Op::Atomic(Atomic { update: Update::Add, scalar: B32 | S32 | U32, elements: 1, .. }))
+        matches!(
+            op,
+            Op::Memory(Memory::Atomic(Atomic {
+                update: Update::Add,
+                scalar: B32 | S32 | U32,
+                elements: 1,
+                ..
+            }))
+        )
     };
     let candidates: Vec<usize> = places.clone().filter(adds).collect();
     if candidates.is_empty() {
         return candidates;
     }
     // Compilers give generic addresses to atomics; that they are of shared memory shows where they come from.
-    let from_shared =
-        |place: usize| matches!(op(place), Op::Cvta { space, to_space: false, .. } if space.is_shared());
+    let from_shared = |place: usize| matches!(op(place), Op::Memory(Memory::Cvta { space, to_space: false, .. }) if space.is_shared());
     let mut shared: HashSet<u32> = HashSet::new();
     loop {
         let known = shared.len();
@@ -122,7 +131,7 @@ pub(super) fn counting(body: &Body, layout: &Layout<'_>, uses: &Uses, first: u32
 pub(super) fn looking(body: &Body, first: u32) -> Vec<usize> {
     let looks = |instruction: &Instruction| {
         let op = instruction.opcode.op();
-        op.is_ok_and(|op| matches!(op, Op::Mbarrier(_)) && op.awaits().is_some())
+        op.is_ok_and(|op| matches!(op, Op::Memory(Memory::Mbarrier(_))) && op.awaits().is_some())
     };
     let places = (first as usize..).zip(&body.instructions);
     places.filter(|(_, instruction)| looks(instruction)).map(|(place, _)| place).collect()
@@ -131,7 +140,7 @@ pub(super) fn looking(body: &Body, first: u32) -> Vec<usize> {
 /// Returns true for an instruction whose result differs between lanes though its operands may not.
 fn differs(op: &Op) -> bool {
     match op {
-        Op::Ld(access) if access.is_parameter() => false,
+        Op::Memory(Memory::Ld(access)) if access.is_parameter() => false,
         Op::Shfl { .. } | Op::Match { .. } | Op::Elect | Op::Call => true,
         _ => op.loads(),
     }

@@ -32,6 +32,8 @@ use super::unrolled::Unrolled;
 use super::uses::Uses;
 use crate::count::Slots;
 use crate::ptx::cfg::{Block, Cfg};
+use crate::ptx::op::copies::Copying;
+use crate::ptx::op::memory::Memory;
 use crate::ptx::op::words::AddressSpace;
 use crate::ptx::op::{Awaits, Op};
 use crate::ptx::{Body, Instruction};
@@ -123,7 +125,7 @@ fn kind(op: &Op) -> Kind {
         (_, Some(Awaits::Threads)) => Kind::Barrier,
         _ if op.starts_copy() => Kind::CopyBegins,
         // A barrier object is no data.
-        (Op::Mbarrier(_) | Op::CopyArrive { .. }, _) => Kind::Other,
+        (Op::Memory(Memory::Mbarrier(_)) | Op::Copy(Copying::Arrive { .. }), _) => Kind::Other,
         _ if op.loads() && is_global => Kind::Load,
         _ if op.stores() && is_global => Kind::Store,
         _ => Kind::Other,
@@ -323,8 +325,8 @@ fn overlaps(
     let moves = |place: usize| {
         let op = instructions[place - first as usize].opcode.op();
         let stays = |op: Op| match op {
-            Op::Atomic(atomic) => atomic.gives_back || atomic.order.is_some(),
-            Op::Call | Op::Fence(_) => true,
+            Op::Memory(Memory::Atomic(atomic)) => atomic.gives_back || atomic.order.is_some(),
+            Op::Call | Op::Memory(Memory::Fence(_)) => true,
             op => op.is_strong(),
         };
         matches!(kind(place), Kind::Load | Kind::Other) && !op.is_ok_and(stays)

@@ -1,18 +1,25 @@
 //! Decodes and executes memory instructions.
 
+mod async_copy;
+mod atomic;
+mod barrier_decode;
+mod bulk_copy;
+mod generic;
+mod hints;
+mod load_store;
+mod matrices;
+
+use self::async_copy::AsyncCopy;
+use self::atomic::Atomic;
+use self::bulk_copy::BulkCopy;
+use self::generic::Conversion;
+use self::load_store::Transfer;
+use self::matrices::Matrices;
 use super::access::{AddressSpace, Environment};
-use super::async_copy::{self, AsyncCopy};
-use super::atomic::{self, Atomic};
 use super::barrier::{Barrier, Progress, Transactions};
-use super::barrier_decode;
-use super::bulk_copy::{self, BulkCopy};
 use super::decoded::{Decoded, Lists};
-use super::generic::{self, Conversion};
-use super::hints;
 use super::lanes;
-use super::load_store::{self, Transfer};
 use super::lookup::AccessFault;
-use super::matrices::{self, Matrices};
 use super::opcode;
 use super::plain::Plain;
 use super::registers::write_lane;
@@ -20,7 +27,8 @@ use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::Observer;
 use crate::ptx::Instruction;
 use crate::ptx::op::Op;
-use crate::ptx::op::memory::CopyGroup;
+use crate::ptx::op::copies::{CopyGroup, Copying};
+use crate::ptx::op::memory::Memory;
 use crate::registers::{Cell, Slot};
 
 /// A decoded memory instruction. It can be executed any number of times, for any frame of its function.
@@ -62,55 +70,86 @@ pub fn decode(
     level: Level,
 ) -> Result<Option<MemoryInstruction>, DecodeError> {
     let decoded = match op {
-        Op::Ld(access) | Op::St(access) if access.is_parameter() => return Ok(None),
-        Op::Ld(access) | Op::Ldu(access) => load_store::decode_load(instruction, access, columns, level)?
-            .map(|(load, _)| Operation::Load(load)),
-        Op::St(access) => load_store::decode_store(instruction, access, false, columns, level)?.map(stored),
-        Op::StAsync { access, counted } => {
-            load_store::decode_store(instruction, access, *counted, columns, level)?.map(stored)
-        }
-        Op::StBulk { space } => bulk_copy::decode_zeros(instruction, *space, columns, level)?.map(bulk),
-        Op::CpBulk(op) => bulk_copy::decode(instruction, op, columns, level)?.map(bulk),
-        Op::Atomic(op) => {
-            let decoded = atomic::decode(instruction, op, columns, level)?;
-            decoded.map(|atomic| Operation::Atomic(Box::new(atomic)))
-        }
-        Op::Cvta { .. } | Op::Isspacep(_) | Op::Mapa { .. } | Op::Getctarank { .. } => {
-            let decoded = generic::decode(instruction, op, columns)?;
-            decoded.map(|conversion| Operation::Conversion(Box::new(conversion)))
-        }
-        Op::Advice { space, .. } => {
-            hints::decode_advice(instruction, *space, columns, level)?.map(|()| Operation::Nothing)
-        }
-        Op::Createpolicy => hints::decode_policy(instruction, columns)?.map(Operation::Policy),
-        Op::Fence(fence) => Decoded::new(Operation::Fence { beyond_block: hints::is_beyond_block(fence) }),
-        Op::Mbarrier(op) => barrier_decode::decode(instruction, op, columns, level)?.map(barrier),
-        Op::CopyArrive { counted, space } => {
-            barrier_decode::decode_copied(instruction, *counted, *space, columns, level)?.map(barrier)
-        }
-        Op::CpAsync(op) => {
-            let decoded = async_copy::decode(instruction, op, columns, level)?;
-            decoded.map(|copy| Operation::AsyncCopy(Box::new(copy)))
-        }
-        Op::CopyGroup { group, .. } => {
-            let operands = usize::from(*group == CopyGroup::Wait);
-            opcode::count(instruction, operands, operands)?;
-            Decoded::new(Operation::Nothing)
-        }
-        Op::BulkPrefetch { .. } => {
-            let address = opcode::address_operand(instruction, 0, AddressSpace::Global, columns, level)?;
-            Decoded::new(Operation::Nothing).address(address.slot())
-        }
+        Op::Memory(Memory::Ld(access) | Memory::St(access)) if access.is_parameter() => return Ok(None),
+        Op::Memory(memory) => decode_access(instruction, memory, columns, level)?,
+        Op::Copy(copying) => decode_copy(instruction, copying, columns, level)?,
         Op::Ldmatrix(op) => {
             let decoded = matrices::decode(instruction, op, columns, level)?;
             decoded.map(|load| Operation::Matrices(Box::new(load)))
         }
-        // Memory of several devices, tensors, textures, and the memory of tensor cores.
-        Op::BulkTensor | Op::Other => return Err(DecodeError::unsupported(instruction)),
+        // Memory of several devices, textures, and the memory of tensor cores.
+        Op::Stmatrix(_) | Op::Movmatrix | Op::Wgmma(_) | Op::Other { .. } => {
+            return Err(DecodeError::unsupported(instruction));
+        }
         _ => return Ok(None),
     };
     let Decoded { operation, registers } = decoded;
     Ok(Some(MemoryInstruction { operation, registers: Box::new(registers) }))
+}
+
+fn decode_access(
+    instruction: &Instruction,
+    memory: &Memory,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<Decoded<Operation>, DecodeError> {
+    Ok(match memory {
+        Memory::Ld(access) | Memory::Ldu(access) => {
+            load_store::decode_load(instruction, access, columns, level)?
+                .map(|(load, _)| Operation::Load(load))
+        }
+        Memory::St(access) => {
+            load_store::decode_store(instruction, access, false, columns, level)?.map(stored)
+        }
+        Memory::StAsync { access, counted } => {
+            load_store::decode_store(instruction, access, *counted, columns, level)?.map(stored)
+        }
+        Memory::Atomic(op) => {
+            let decoded = atomic::decode(instruction, op, columns, level)?;
+            decoded.map(|atomic| Operation::Atomic(Box::new(atomic)))
+        }
+        Memory::Cvta { .. } | Memory::Isspacep(_) | Memory::Mapa { .. } | Memory::Getctarank { .. } => {
+            let decoded = generic::decode(instruction, memory, columns)?;
+            decoded.map(|conversion| Operation::Conversion(Box::new(conversion)))
+        }
+        Memory::Advice { space, .. } => {
+            hints::decode_advice(instruction, *space, columns, level)?.map(|()| Operation::Nothing)
+        }
+        Memory::Createpolicy => hints::decode_policy(instruction, columns)?.map(Operation::Policy),
+        Memory::Fence(fence) => {
+            Decoded::new(Operation::Fence { beyond_block: hints::is_beyond_block(fence) })
+        }
+        Memory::Mbarrier(op) => barrier_decode::decode(instruction, op, columns, level)?.map(barrier),
+    })
+}
+
+fn decode_copy(
+    instruction: &Instruction,
+    copying: &Copying,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<Decoded<Operation>, DecodeError> {
+    Ok(match copying {
+        Copying::Async(op) => {
+            let decoded = async_copy::decode(instruction, op, columns, level)?;
+            decoded.map(|copy| Operation::AsyncCopy(Box::new(copy)))
+        }
+        Copying::Bulk(op) => bulk_copy::decode(instruction, op, columns, level)?.map(bulk),
+        Copying::Zeros { space } => bulk_copy::decode_zeros(instruction, *space, columns, level)?.map(bulk),
+        Copying::Arrive { counted, space } => {
+            barrier_decode::decode_copied(instruction, *counted, *space, columns, level)?.map(barrier)
+        }
+        Copying::Group { group, .. } => {
+            let operands = usize::from(*group == CopyGroup::Wait);
+            opcode::count(instruction, operands, operands)?;
+            Decoded::new(Operation::Nothing)
+        }
+        Copying::Prefetch { .. } => {
+            let address = opcode::address_operand(instruction, 0, AddressSpace::Global, columns, level)?;
+            Decoded::new(Operation::Nothing).address(address.slot())
+        }
+        Copying::Tensor(_) => return Err(DecodeError::unsupported(instruction)),
+    })
 }
 
 fn stored((store, counted): (Transfer, Option<Transactions>)) -> Operation {

@@ -7,6 +7,7 @@ use crate::exec::SiteInfo;
 use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
 use crate::ptx::op::arithmetic::Format;
+use crate::ptx::op::memory::Memory;
 use crate::ptx::op::words::{AddressSpace, Update};
 use counters::{Counts, LaunchCounters};
 use std::fmt;
@@ -71,7 +72,9 @@ fn double(counters: &LaunchCounters, sites: &[SiteInfo], time: &LaunchTime, card
 /// block want a word, and 1.2 us where 2048 do.
 fn swaps(counters: &LaunchCounters, sites: &[SiteInfo], time: &LaunchTime, card: &Card) -> Option<Unknown> {
     let in_global = |op: &Op| match op {
-        Op::Atomic(atomic) if !atomic.space.is_some_and(AddressSpace::is_shared) => Some(atomic.update),
+        Op::Memory(Memory::Atomic(atomic)) if !atomic.space.is_some_and(AddressSpace::is_shared) => {
+            Some(atomic.update)
+        }
         _ => None,
     };
     let swaps = threads(counters, sites, |op| in_global(op) == Some(Update::CompareAndSwap));

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use ptx::outline::{Kind, statements};
 
-use super::is_together;
 use crate::audit::Finding;
 use crate::llvm::Module;
-use crate::passes::assembly_instructions;
+use crate::passes::{assembly_instructions, is_collective};
 
 /// How often each function has each such instruction in inline assembly.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,7 +27,7 @@ impl Counts {
     }
 
     fn add(&mut self, function: &str, opcode: &ptx::Opcode) {
-        if is_together(opcode) {
+        if is_collective(opcode) {
             let function = self.0.entry(function.to_owned()).or_default();
             *function.entry(opcode.to_string()).or_default() += 1;
         }

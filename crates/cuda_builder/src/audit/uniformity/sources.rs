@@ -92,13 +92,6 @@ const OF_WARPS: [&str; 11] = [
     "wmma",
 ];
 
-/// Instructions that compute from their operands alone.
-const ARITHMETIC: [&str; 38] = [
-    "abs", "add", "and", "bfe", "bfi", "bfind", "brev", "clz", "copysign", "cos", "cvt", "cvta", "div",
-    "ex2", "fma", "isspacep", "lg2", "lop3", "mad", "max", "min", "mov", "mul", "neg", "not", "or", "popc",
-    "prmt", "rcp", "rem", "rsqrt", "selp", "setp", "shl", "shr", "sin", "sqrt", "sub",
-];
-
 /// Says of an instruction with a result whether it is uniform.
 pub(super) fn nature(instruction: Value<'_>) -> Nature {
     match instruction.opcode() {
@@ -118,7 +111,7 @@ fn call(call: Value<'_>) -> Nature {
         // A special register is written with a percent sign.
         let computes = !assembly.has_effects
             && !assembly.text.contains('%')
-            && assembly_instructions(&assembly.text).all(|opcode| ARITHMETIC.contains(&opcode.base()));
+            && assembly_instructions(&assembly.text).all(|opcode| opcode.op().is_ok_and(|op| op.computes()));
         return if computes { Nature::Follows } else { Nature::Divergent(Source::Assembly(assembly.text)) };
     }
     if !callee.is_function() {
@@ -172,9 +165,8 @@ pub(super) fn is_barrier(instruction: Value<'_>) -> bool {
     }
     let Some(callee) = instruction.callee() else { return false };
     if let Some(assembly) = callee.assembly() {
-        return assembly_instructions(&assembly.text).any(|opcode| {
-            matches!(opcode.base(), "bar" | "barrier") && opcode.modifiers().next() != Some("warp")
-        });
+        return assembly_instructions(&assembly.text)
+            .any(|opcode| opcode.op().is_ok_and(|op| op.is_barrier()));
     }
     if !callee.is_function() {
         return false;

@@ -1,17 +1,19 @@
 //! Executes address conversions between spaces: `cvta`, `isspacep`, `mapa`, `getctarank`.
 
-use super::access::Environment;
-use super::allocation::Kind;
-use super::cluster::Owner;
-use super::decoded::Decoded;
-use super::lanes;
-use super::lookup::AccessFault;
-use super::opcode;
-use super::registers::{read_lane, write_lane};
-use super::windows::{LOCAL_WINDOW, SHARED_WINDOW, in_cluster_windows, in_local_window, in_shared_window};
 use crate::decode::{Columns, DecodeError};
+use crate::memory::access::Environment;
+use crate::memory::allocation::Kind;
+use crate::memory::cluster::Owner;
+use crate::memory::decoded::Decoded;
+use crate::memory::lanes;
+use crate::memory::lookup::AccessFault;
+use crate::memory::opcode;
+use crate::memory::registers::{read_lane, write_lane};
+use crate::memory::windows::{
+    LOCAL_WINDOW, SHARED_WINDOW, in_cluster_windows, in_local_window, in_shared_window,
+};
 use crate::observe::Observer;
-use crate::ptx::op::Op;
+use crate::ptx::op::memory::Memory;
 use crate::ptx::op::words::AddressSpace as Space;
 use crate::ptx::{Instruction, ScalarType};
 use crate::registers::{Cell, Slot, Width};
@@ -144,15 +146,15 @@ unsafe fn moved(by: u64, source: Slot, result: Slot, frame: *mut Cell, mask: u32
 /// Decodes `cvta`, `isspacep`, `mapa` and `getctarank`.
 pub(super) fn decode(
     instruction: &Instruction,
-    op: &Op,
+    op: &Memory,
     columns: &mut dyn Columns,
 ) -> Result<Decoded<Conversion>, DecodeError> {
-    let has_rank = matches!(op, Op::Mapa { .. });
+    let has_rank = matches!(op, Memory::Mapa { .. });
     // Where shared memory begins, by the addresses that the instruction takes.
     let origin = |space: Option<Space>| if space.is_none() { SHARED_WINDOW } else { 0 };
     let (question, results, sources) = match *op {
         // A 32-bit address space has no room for the windows.
-        Op::Cvta { to_space, space, scalar: ScalarType::U64 } => {
+        Memory::Cvta { to_space, space, scalar: ScalarType::U64 } => {
             let window = match space {
                 Space::Local => LOCAL_WINDOW,
                 space if space.is_shared() => SHARED_WINDOW,
@@ -161,7 +163,7 @@ pub(super) fn decode(
             let by = if to_space { window.wrapping_neg() } else { window };
             (Question::Moved(by), ScalarType::U64, ScalarType::U64)
         }
-        Op::Isspacep(space) => {
+        Memory::Isspacep(space) => {
             let question = match space {
                 Space::Local => Question::InLocal,
                 Space::Constant => Question::InConstant,
@@ -172,12 +174,12 @@ pub(super) fn decode(
             };
             (question, ScalarType::Pred, ScalarType::U64)
         }
-        Op::Mapa { space, scalar: scalar @ (ScalarType::U32 | ScalarType::U64) } => {
+        Memory::Mapa { space, scalar: scalar @ (ScalarType::U32 | ScalarType::U64) } => {
             let rank =
                 opcode::source(instruction, opcode::operand(instruction, 2)?, ScalarType::U32, columns)?;
             (Question::Mapped { origin: origin(space), rank }, scalar, scalar)
         }
-        Op::Getctarank { space, scalar: scalar @ (ScalarType::U32 | ScalarType::U64) } => {
+        Memory::Getctarank { space, scalar: scalar @ (ScalarType::U32 | ScalarType::U64) } => {
             (Question::Rank { origin: origin(space) }, ScalarType::U32, scalar)
         }
         _ => return Err(DecodeError::unsupported(instruction)),

@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use simt::ptx::{self, cfg::Cfg, outline::Outline};
+use ptx::{cfg::Cfg, outline::Outline};
 
-const SMALL: &str = include_str!("../corpus/copy.nvcc.compute_90.ptx");
-const SHAPES: &str = include_str!("../corpus/shapes.nvcc.compute_90.ptx");
-const RUST: &str = include_str!("../corpus/kernels_lines.compute_90.ptx");
+const SMALL: &str = include_str!("../../../simt_tests/tests/corpus/copy.nvcc.compute_90.ptx");
+const SHAPES: &str = include_str!("../../../simt_tests/tests/corpus/shapes.nvcc.compute_90.ptx");
+const RUST: &str = include_str!("../../../simt_tests/tests/corpus/kernels_lines.compute_90.ptx");
 
 /// Parses; what parses is used like any module, and an error is one that can be shown.
 fn survives(text: &str) -> bool {

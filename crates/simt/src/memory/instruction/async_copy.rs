@@ -5,17 +5,17 @@
 
 use std::mem::MaybeUninit;
 
-use super::access::{AddressSpace, Environment, Request, Target};
-use super::columns::Buffer;
-use super::decoded::Decoded;
-use super::lanes::{self, AddressOperand, Prepared};
-use super::lookup::AccessFault;
-use super::opcode;
-use super::racing;
-use super::registers::read_lane;
 use crate::decode::{Columns, DecodeError, Level};
+use crate::memory::access::{AddressSpace, Environment, Request, Target};
+use crate::memory::columns::Buffer;
+use crate::memory::decoded::Decoded;
+use crate::memory::lanes::{self, AddressOperand, Prepared};
+use crate::memory::lookup::AccessFault;
+use crate::memory::opcode;
+use crate::memory::racing;
+use crate::memory::registers::read_lane;
 use crate::observe::{Observer, Operation};
-use crate::ptx::op::memory::AsyncCopy as Op;
+use crate::ptx::op::copies::AsyncCopy as Op;
 use crate::ptx::{Immediate, Instruction, Operand, ScalarType};
 use crate::registers::{Cell, Slot, Width};
 

@@ -16,14 +16,14 @@
 
 use std::mem::MaybeUninit;
 
-use super::access::{AddressSpace, Environment, Request, Target};
-use super::decoded::Decoded;
-use super::lanes::{self, AddressOperand, Prepared};
-use super::lookup::AccessFault;
-use super::opcode;
-use super::racing;
-use super::registers::write_lane;
 use crate::decode::{Columns, DecodeError, Level};
+use crate::memory::access::{AddressSpace, Environment, Request, Target};
+use crate::memory::decoded::Decoded;
+use crate::memory::lanes::{self, AddressOperand, Prepared};
+use crate::memory::lookup::AccessFault;
+use crate::memory::opcode;
+use crate::memory::racing;
+use crate::memory::registers::write_lane;
 use crate::observe::{Observer, Operation};
 use crate::ptx::op::matrix::Ldmatrix;
 use crate::ptx::op::words::AddressSpace as Space;

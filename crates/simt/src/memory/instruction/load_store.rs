@@ -3,16 +3,16 @@
 use std::mem::MaybeUninit;
 use std::sync::atomic::{Ordering, fence};
 
-use super::access::{AddressSpace, Environment, Request, Target};
-use super::barrier::Transactions;
-use super::columns::{Buffer, Mover, Registers};
-use super::decoded::Decoded;
 use super::hints;
-use super::lanes::{AddressOperand, Prepared};
-use super::lookup::AccessFault;
-use super::opcode;
-use super::plain::{Plain, PlainSpace};
 use crate::decode::{Columns, DecodeError, Level};
+use crate::memory::access::{AddressSpace, Environment, Request, Target};
+use crate::memory::barrier::Transactions;
+use crate::memory::columns::{Buffer, Mover, Registers};
+use crate::memory::decoded::Decoded;
+use crate::memory::lanes::{AddressOperand, Prepared};
+use crate::memory::lookup::AccessFault;
+use crate::memory::opcode;
+use crate::memory::plain::{Plain, PlainSpace};
 use crate::observe::{Observer, Operation};
 use crate::ptx::op::memory::Access;
 use crate::ptx::op::words::{AddressSpace as Named, CacheOperator, Order, Scope};

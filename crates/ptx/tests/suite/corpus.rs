@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use simt::ptx::outline::{Kind, Outline, statements};
-use simt::ptx::{self, FunctionKind, cfg::Cfg};
+use ptx::outline::{Kind, Outline, statements};
+use ptx::{FunctionKind, cfg::Cfg};
 
-fn corpus() -> Vec<(String, String)> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+/// The files of PTX, each with its path.
+pub(crate) fn files() -> Vec<(String, String)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../simt_tests/tests/corpus");
     let paths = std::fs::read_dir(folder).expect("the corpus").map(|entry| entry.expect("an entry").path());
     let mut files: Vec<_> = paths
         .filter(|path| path.extension().is_some_and(|extension| extension == "ptx"))
@@ -18,14 +19,14 @@ fn corpus() -> Vec<(String, String)> {
 }
 
 fn read(name: &str) -> (String, ptx::Module) {
-    let (_, text) = corpus().into_iter().find(|(path, _)| path.ends_with(name)).expect("a corpus file");
+    let (_, text) = files().into_iter().find(|(path, _)| path.ends_with(name)).expect("a corpus file");
     let module = ptx::parse(&text).expect("it parses");
     (text, module)
 }
 
 #[test]
 fn printing_and_parsing_again_changes_nothing() {
-    for (path, text) in corpus() {
+    for (path, text) in files() {
         let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
         let printed = module.to_string();
         let again = ptx::parse(&printed).unwrap_or_else(|error| panic!("{path}, printed: {error}"));
@@ -36,7 +37,7 @@ fn printing_and_parsing_again_changes_nothing() {
 
 #[test]
 fn outlines_have_what_the_parser_finds() {
-    for (path, text) in corpus() {
+    for (path, text) in files() {
         let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
         let outline = Outline::of(&text);
         assert_eq!(
@@ -71,7 +72,7 @@ fn outlines_have_what_the_parser_finds() {
 /// Counted in the text itself, by what begins a line or follows a semicolon.
 #[test]
 fn nothing_is_lost() {
-    for (path, text) in corpus() {
+    for (path, text) in files() {
         let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
         // Inline assembly may have several statements on a line.
         let lines: Vec<&str> =
@@ -99,7 +100,7 @@ fn nothing_is_lost() {
 
 #[test]
 fn each_instruction_is_where_it_says() {
-    for (path, text) in corpus() {
+    for (path, text) in files() {
         let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
         let lines: Vec<&str> = text.split('\n').collect();
         for instruction in module
@@ -117,7 +118,7 @@ fn each_instruction_is_where_it_says() {
 
 #[test]
 fn every_function_has_a_graph() {
-    for (path, text) in corpus() {
+    for (path, text) in files() {
         let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
         let index = ptx::Index::new(&module);
         for function in module.functions() {

@@ -1,7 +1,5 @@
 //! What is said about files that are wrong, word for word.
 
-use simt::ptx;
-
 const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
 
 /// The message about a whole file.

@@ -9,19 +9,19 @@
 
 use std::mem::MaybeUninit;
 
-use super::access::{AddressSpace, Environment, Request, Target};
-use super::barrier::Transactions;
-use super::columns::Buffer;
-use super::decoded::Decoded;
-use super::lanes::{self, AddressOperand, Prepared};
-use super::lookup::AccessFault;
-use super::opcode;
-use super::racing;
-use super::registers::read_lane;
-use super::update::{self, Update};
 use crate::decode::{Columns, DecodeError, Level};
+use crate::memory::access::{AddressSpace, Environment, Request, Target};
+use crate::memory::barrier::Transactions;
+use crate::memory::columns::Buffer;
+use crate::memory::decoded::Decoded;
+use crate::memory::lanes::{self, AddressOperand, Prepared};
+use crate::memory::lookup::AccessFault;
+use crate::memory::opcode;
+use crate::memory::racing;
+use crate::memory::registers::read_lane;
+use crate::memory::update::{self, Update};
 use crate::observe::{Observer, Operation};
-use crate::ptx::op::memory::BulkCopy as Op;
+use crate::ptx::op::copies::BulkCopy as Op;
 use crate::ptx::op::words::{AddressSpace as Named, Update as Operator};
 use crate::ptx::{Instruction, ScalarType};
 use crate::registers::{Cell, Slot};

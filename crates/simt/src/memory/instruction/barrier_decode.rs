@@ -1,9 +1,9 @@
 //! Decodes `mbarrier` and `cp.async.mbarrier.arrive`.
 
-use super::barrier::{Action, Barrier, Object};
-use super::decoded::Decoded;
-use super::opcode;
 use crate::decode::{Columns, DecodeError, Level};
+use crate::memory::barrier::{Action, Barrier, Object};
+use crate::memory::decoded::Decoded;
+use crate::memory::opcode;
 use crate::observe::Operation;
 use crate::ptx::op::memory::{Mbarrier, MbarrierVerb};
 use crate::ptx::op::words::AddressSpace as Named;

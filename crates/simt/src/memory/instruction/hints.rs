@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use super::access::{AddressSpace, Environment};
-use super::decoded::Decoded;
-use super::opcode;
 use crate::decode::{Columns, DecodeError, Level};
+use crate::memory::access::{AddressSpace, Environment};
+use crate::memory::decoded::Decoded;
+use crate::memory::opcode;
 use crate::observe::Observer;
 use crate::ptx::op::memory::Fence;
 use crate::ptx::op::words::{AddressSpace as Named, Scope};

@@ -1,9 +1,6 @@
 //! Graphs drawn by hand: blocks, ways, meeting places.
 
-use simt::ptx::{
-    self,
-    cfg::{BlockId, Cfg},
-};
+use ptx::cfg::{BlockId, Cfg};
 
 fn graph(code: &str) -> Cfg {
     let text = format!(

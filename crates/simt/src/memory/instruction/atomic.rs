@@ -3,18 +3,18 @@
 use std::mem::MaybeUninit;
 use std::sync::atomic::{Ordering, fence};
 
-use super::access::{AddressSpace, Environment, Request, Target};
-use super::barrier::Transactions;
-use super::columns::Buffer;
-use super::decoded::Decoded;
 use super::hints;
-use super::lanes::{self, AddressOperand, Prepared};
-use super::lookup::AccessFault;
-use super::opcode;
-use super::plain::{Plain, PlainSpace, Reduction};
-use super::registers::{read_lane, read_lane_128, write_lane, write_lane_128};
-use super::update::{self, Lanes, Registers, Update};
 use crate::decode::{Columns, DecodeError, Level};
+use crate::memory::access::{AddressSpace, Environment, Request, Target};
+use crate::memory::barrier::Transactions;
+use crate::memory::columns::Buffer;
+use crate::memory::decoded::Decoded;
+use crate::memory::lanes::{self, AddressOperand, Prepared};
+use crate::memory::lookup::AccessFault;
+use crate::memory::opcode;
+use crate::memory::plain::{Plain, PlainSpace, Reduction};
+use crate::memory::registers::{read_lane, read_lane_128, write_lane, write_lane_128};
+use crate::memory::update::{self, Lanes, Registers, Update};
 use crate::observe::{Observer, Operation, Space};
 use crate::ptx::op::memory::Atomic as Op;
 use crate::ptx::op::words::{Order, Scope, Update as Operator};
