@@ -110,6 +110,8 @@ pub enum Problem {
     WrongLabel { name: String, found: &'static str, expected: &'static str },
     #[error("`{name}` is declared twice, first on line {line}; expected another name")]
     Duplicate { name: String, line: u32 },
+    #[error("the name `{name}` has a meaning in PTX; expected another name")]
+    Predefined { name: &'static str },
     #[error(
         "there is no register `{name}`: `{family}<{count}>` on line {line} ends before it; expected a smaller number"
     )]

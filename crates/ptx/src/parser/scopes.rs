@@ -21,7 +21,7 @@ use super::super::error::Problem;
 use super::super::lexer::Fault;
 use super::super::names::Map;
 use super::super::position::Position;
-use super::super::types::ScalarType;
+use super::super::types::{SPECIAL_REGISTERS, ScalarType};
 use super::Parsed;
 
 /// Meaning of a name.
@@ -90,6 +90,7 @@ impl<'text> Scopes<'text> {
     }
 
     fn check_new(&mut self, text: &'text str, position: Position) -> Parsed<()> {
+        check_predefined(text, None, position)?;
         match self.innermost().names.get(text) {
             Some((_, first)) => {
                 Err((position, Problem::Duplicate { name: text.to_owned(), line: first.line }))
@@ -115,6 +116,7 @@ impl<'text> Scopes<'text> {
         let first = RegisterId(self.body.register_count);
         family.first = first;
         if family.count.is_some() {
+            check_predefined(text, family.count, position)?;
             let duplicate = self.innermost().families.get(text);
             if let Some((_, _, earlier)) = duplicate {
                 return Err((position, Problem::Duplicate { name: text.to_owned(), line: earlier.line }));
@@ -254,6 +256,22 @@ impl Scope<'_> {
             let number = number.parse::<u32>().ok().filter(|number| number < count)?;
             Some(RegisterId(first.0 + number))
         })
+    }
+}
+
+/// Checks that a declaration takes no name that PTX itself gives a meaning, which the operand would then lose. A family `%pm<3>`
+/// of registers takes `%pm0` to `%pm2`.
+pub(super) fn check_predefined(text: &str, count: Option<u32>, position: Position) -> Parsed<()> {
+    let is_taken = |predefined: &&str| match count {
+        None => *predefined == text,
+        Some(count) => predefined.strip_prefix(text).is_some_and(|digits| {
+            let canonical = digits == "0" || !digits.starts_with(['0', '+']);
+            canonical && digits.parse::<u32>().is_ok_and(|number| number < count)
+        }),
+    };
+    match SPECIAL_REGISTERS.iter().chain(&["WARP_SZ", "_"]).find(|name| is_taken(name)) {
+        Some(name) => Err((position, Problem::Predefined { name })),
+        None => Ok(()),
     }
 }
 

@@ -8,6 +8,7 @@ use super::super::position::Position;
 use super::super::source::SourceFile;
 use super::super::types::{Linkage, Space};
 use super::super::variable::{Attribute, Parameter};
+use super::scopes::check_predefined;
 use super::{Global, Parsed, Parser};
 
 const TOP_LEVEL: &str = "a function, a variable, `.file`, `.section`, `.alias` or `.pragma`";
@@ -271,6 +272,7 @@ impl<'text> Parser<'text> {
 
     /// Declares a name of the module. A name may be declared often and defined once.
     pub(super) fn declare_global(&mut self, name: &'text str, new: Global) -> Parsed<()> {
+        check_predefined(name, None, new.position)?;
         match self.globals.get_mut(name) {
             None => {
                 self.globals.insert(name, new);

@@ -255,3 +255,42 @@ fn a_missing_entry_says_what_there_is() {
         "the module has no entry `a`; it has none at all"
     );
 }
+
+/// A register, variable or parameter of such a name would be read in place of the lane's number or the clock.
+#[test]
+fn predefined_names_are_not_declared_again() {
+    let cases = [
+        (
+            ".reg .b32 %a, %tid;",
+            "line 7, column 15: the name `%tid` has a meaning in PTX; expected another name\n    .reg .b32 %a, %tid;\n                  ^",
+        ),
+        (
+            "{ .reg .b64 %clock<65>; }",
+            "line 7, column 13: the name `%clock64` has a meaning in PTX; expected another name\n    { .reg .b64 %clock<65>; }\n                ^",
+        ),
+        (
+            ".reg .b32 _;",
+            "line 7, column 11: the name `_` has a meaning in PTX; expected another name\n    .reg .b32 _;\n              ^",
+        ),
+        (
+            ".shared .b32 WARP_SZ;",
+            "line 7, column 14: the name `WARP_SZ` has a meaning in PTX; expected another name\n    .shared .b32 WARP_SZ;\n                 ^",
+        ),
+    ];
+    check(&cases, about);
+    let cases = [
+        (
+            ".global .b32 %laneid;",
+            "line 4, column 14: the name `%laneid` has a meaning in PTX; expected another name\n    .global .b32 %laneid;\n                 ^",
+        ),
+        (
+            ".entry k(.param .u32 %smid) { ret; }",
+            "line 4, column 22: the name `%smid` has a meaning in PTX; expected another name\n    .entry k(.param .u32 %smid) { ret; }\n                         ^",
+        ),
+    ];
+    check(&cases, |text| message(&format!("{HEAD}{text}")));
+    // None of these is predefined: the families end before, or have other numbers.
+    let text =
+        format!("{HEAD}.entry k() {{ .reg .b32 %clock<64>, %tid<3>, %pm<0>; mov.u32 %tid2, %tid.x; ret; }}");
+    ptx::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+}
