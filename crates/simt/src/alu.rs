@@ -35,7 +35,7 @@ mod select;
 mod shuffle;
 mod single;
 mod small;
-mod soft;
+pub(crate) mod soft;
 
 use crate::decode::{Columns, DecodeError, Level};
 use crate::ptx::Instruction;

@@ -7,6 +7,11 @@
 /// Decoding and executing arithmetic.
 pub mod alu {
     pub use crate::alu::{Arithmetic, Collective, decode, decode_collective};
+
+    /// Arithmetic on the bits of floating-point formats, against which another implementation is compared and measured.
+    pub mod soft {
+        pub use crate::alu::soft::{BRAIN, DOUBLE, E4M3, E5M2, Format, HALF, SINGLE, Value};
+    }
 }
 
 /// Sources of cards' figures.

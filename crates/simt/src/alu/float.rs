@@ -71,11 +71,11 @@ fn directed(a: Value, b: Value, c: Value, config: u32) -> (Value, Rounding) {
     let value = match config >> KIND & 15 {
         ADD => a.add(b, rounding),
         SUB => a.add(b.negated(), rounding),
-        MUL => a.mul(b),
-        DIV => a.div(b),
-        RCP => Value::from_integer(1).div(a),
+        MUL => a.times(b),
+        DIV => a.over(b),
+        RCP => Value::from_integer(1).over(a),
         SQRT => a.sqrt(),
-        _ => a.mul(b).add(c, rounding),
+        _ => a.times(b).add(c, rounding),
     };
     (value, rounding)
 }

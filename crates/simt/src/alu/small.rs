@@ -80,7 +80,7 @@ const SUBTRACT: u32 = 1 << 12;
 #[inline(always)]
 fn mixed_sum<T: Small>(a: T, b: T, c: f32, config: u32) -> f32 {
     let rounding = rounding_of(config >> ROUNDING);
-    let product = exact_single(a.widen()).mul(exact_single(b.widen()));
+    let product = exact_single(a.widen()).times(exact_single(b.widen()));
     let c = exact_single(if config & SUBTRACT != 0 { -c } else { c });
     let bits = SINGLE.round(product.add(c, rounding), rounding);
     single_result(single_operand(f32::from_bits(bits as u32), 0), config)

@@ -13,6 +13,7 @@ mod alu_half;
 mod alu_integer;
 mod alu_levels;
 mod alu_move;
+mod alu_soft;
 mod alu_support;
 mod cards_known;
 mod check_clean;
