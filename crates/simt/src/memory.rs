@@ -29,6 +29,7 @@ mod racing;
 mod registers;
 mod reservation;
 mod shadow;
+mod share;
 pub(crate) mod shared;
 mod table;
 mod transfer;

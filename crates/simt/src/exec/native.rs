@@ -6,9 +6,9 @@
 //! ([`emit`]) or a warp as a whole ([`enter`]), and the results, counters and faults are the same to the bit.
 //!
 //! The way of a kernel: [`graph`] finds blocks and live registers, [`regions`] what code executes while lanes are apart,
-//! [`shapes`] what is uniform and affine. [`emit`] writes LLVM's text of blocks and [`masked`] of divergent regions, by
+//! [`columns`] what registers and constants instructions read, [`shapes`] what is uniform and affine. [`emit`] writes LLVM's text of blocks and [`masked`] of divergent regions, by
 //! [`arithmetic`], [`collectives`], [`access`], [`partial`], [`reductions`] (with [`sums`]), [`report`] and [`transfers`], in the
-//! forms of [`values`]. [`llvm`] makes machine code of it, [`code`] keeps it, and [`enter`] runs it.
+//! forms of [`value`]. [`llvm`] makes machine code of it, [`code`] keeps it, and [`enter`] runs it.
 
 mod access;
 mod apart;
@@ -17,6 +17,7 @@ mod block;
 mod callbacks;
 mod code;
 mod collectives;
+mod columns;
 mod comparisons;
 mod context;
 mod conversions;
@@ -41,12 +42,14 @@ mod specials;
 mod sums;
 mod tier;
 mod transfers;
+mod value;
 mod values;
 mod variables;
 mod ways;
 
 pub(super) use block::Whole;
-pub(super) use code::{Key, Native};
+pub(super) use code::Native;
+pub(super) use emit::Key;
 pub(super) use enter::{After, Left, State};
 pub use tier::{Tier, compiler};
 pub(super) use tier::{Tiers, Variant, finish_compilations};

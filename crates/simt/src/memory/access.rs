@@ -22,7 +22,7 @@ use super::lanes::{self, Pattern, Prepared};
 use super::local::LocalMemory;
 use super::lookup::{AccessFault, LookupCache, Wanted};
 use super::shared::SharedMemory;
-use super::windows::{LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
+use super::windows::{AddressSpace, LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
 use super::windows::{in_cluster_windows, in_local_window, in_shared_window};
 use crate::observe::{Access, At, Observer, Operation, Space};
 
@@ -45,19 +45,6 @@ pub struct Environment<'a, O: Observer> {
     /// Lanes whose results are undefined, which each instruction sets from the observer. Unchanged without
     /// [`Observer::REGISTERS`].
     pub undefined: u32,
-}
-
-/// The space that an instruction names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AddressSpace {
-    Generic,
-    Global,
-    /// Shared memory of the own block.
-    Shared,
-    /// Shared memory of all blocks of the cluster.
-    Cluster,
-    Local,
-    Constant,
 }
 
 /// Lanes that access the shared memory of one block.

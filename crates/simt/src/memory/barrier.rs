@@ -22,7 +22,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::access::{AddressSpace, Environment, Request, Target};
+use super::access::{Environment, Request, Target};
 use super::barrier_word::BarrierWord;
 use super::cluster::Owner;
 use super::lanes::{self, AddressOperand, Prepared};
@@ -30,6 +30,7 @@ use super::lookup::AccessFault;
 use super::opcode;
 use super::racing;
 use super::registers::{read_lane, write_lane};
+use super::windows::AddressSpace;
 use super::windows::SHARED_WINDOW;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::observe::{Observer, Operation, Space};

@@ -113,7 +113,7 @@ impl Drop for State {
 #[cfg(target_os = "linux")]
 mod pages {
     use super::UNIT;
-    use crate::memory::transfer::share;
+    use crate::memory::share::share;
     use libc::{MREMAP_DONTUNMAP, MREMAP_FIXED, MREMAP_MAYMOVE, c_void};
     use std::ptr::null_mut;
 

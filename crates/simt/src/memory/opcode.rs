@@ -1,7 +1,7 @@
 //! Decodes what memory instructions share: spaces, addresses, registers.
 
-use super::access::AddressSpace;
 use super::lanes::AddressOperand;
+use super::windows::AddressSpace;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::ptx::op::words::AddressSpace as Named;
 use crate::ptx::{Address, Instruction, Operand, ScalarType};

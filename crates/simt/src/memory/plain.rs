@@ -1,6 +1,6 @@
 //! Weak loads and stores, and reductions, as the compiled tier sees them.
 
-use super::access::AddressSpace;
+use super::windows::AddressSpace;
 use crate::observe::Operation;
 use crate::ptx::op::words::Update;
 use crate::registers::Slot;

@@ -1,4 +1,4 @@
-//! Generic addresses: the windows of shared and local memory.
+//! Spaces of addresses, and generic addresses: the windows of shared and local memory.
 //!
 //! Shared memory and local memory appear in the generic address space as one window each. The windows lie above 48-bit
 //! addresses, where no operating system puts a process's memory unless asked to, and below 2^49, where a GPU's generic
@@ -15,6 +15,19 @@
 //! ```
 //!
 //! A cluster of one block has none of these windows: `mapa` leaves its addresses as they are.
+
+/// The space that an instruction names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AddressSpace {
+    Generic,
+    Global,
+    /// Shared memory of the own block.
+    Shared,
+    /// Shared memory of all blocks of the cluster.
+    Cluster,
+    Local,
+    Constant,
+}
 
 /// Generic address of a block's shared memory.
 pub const SHARED_WINDOW: u64 = 0x0001_0000_0000_0000;

@@ -23,7 +23,7 @@
 use super::context::{at, stopped};
 use super::emit::Emitter;
 use super::transfers::Lanes;
-use super::values::{Value, bits_of, lanes};
+use super::value::{Value, bits_of, lanes};
 use crate::memory::{MemoryInstruction, Plain, PlainSpace};
 use crate::registers::Width;
 

@@ -3,11 +3,11 @@
 //! Results are those of the interpreter, bit for bit. Machine arithmetic on `f32` differs in the bits of NaN alone,
 //! which are made canonical where they can be seen; on `f64`, a result that is NaN is computed again by a call.
 
+use super::columns::Operand;
 use super::emit::Emitter;
-use super::floats::{has_machine_form, is_plain, is_plain_single};
+use super::homes::{has_machine_form, is_plain, is_plain_single};
 use super::integers::INVERTS;
-use super::shapes::Operand;
-use super::values::{Value, lanes};
+use super::value::{Value, lanes};
 use crate::alu::Arithmetic;
 use crate::ptx::ScalarType;
 use crate::ptx::op::Op;

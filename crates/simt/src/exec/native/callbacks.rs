@@ -8,7 +8,7 @@ use super::super::run::Runner;
 use super::super::step::Action;
 use super::code::site;
 use super::context::{Callbacks, Shared};
-use super::sums;
+use super::sums::IS_WIDE;
 use crate::memory::Environment;
 use crate::observe::{At, Observer, Rows, Site, SteadyAccess};
 use crate::registers::Cell;
@@ -23,8 +23,8 @@ impl Callbacks {
             rows: no_rows,
             any: no_any,
             matched: no_matched,
-            add: sums::add,
-            settle: sums::settle,
+            add,
+            settle,
         }
     }
 
@@ -37,8 +37,8 @@ impl Callbacks {
             rows: rows::<O>,
             any: any::<O>,
             matched: matched::<O>,
-            add: sums::add,
-            settle: sums::settle,
+            add,
+            settle,
         }
     }
 }
@@ -142,7 +142,7 @@ unsafe extern "C" fn memory<O: Observer>(shared: *mut Shared, cells: *mut Cell, 
     // SAFETY: `run_compiled` has set the runner, and waits for code to return.
     unsafe {
         if (*shared).summed != 0 {
-            sums::settle(shared);
+            settle(shared);
         }
         let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
         let outcome = runner.memory_for_code(cells, pc, mask, (*shared).warp);
@@ -226,5 +226,35 @@ unsafe fn report<O: Observer>(
         if O::REGISTERS {
             (*shared).undefined = runner.observer.undefined_lanes();
         }
+    }
+}
+
+/// Adds the values of a mask's lanes at the listed addresses to the sums of an allocation; `summed` is its first address with
+/// [`IS_WIDE`].
+///
+/// # Safety
+/// The state is the worker's, the addresses are checked, and the values have the width.
+unsafe extern "C" fn add(shared: *mut Shared, values: *const (), summed: u64, mask: u32) {
+    // SAFETY: the caller's promise; code waits for the function to return.
+    unsafe {
+        if (*shared).summed != summed {
+            settle(shared);
+            (*shared).summed = summed;
+        }
+        let (sums, addresses) = (&mut (*shared).sums, &(*shared).addresses);
+        sums.add_lanes(addresses, values, summed & IS_WIDE != 0, mask);
+    }
+}
+
+/// Adds all sums to memory.
+///
+/// # Safety
+/// The state is the worker's.
+pub(super) unsafe extern "C" fn settle(shared: *mut Shared) {
+    // SAFETY: the caller's promise; code waits for the function to return. The addresses were checked when they were added, and
+    // no allocation is freed while code runs.
+    unsafe {
+        let summed = std::mem::take(&mut (*shared).summed);
+        (*shared).sums.settle(summed & IS_WIDE != 0);
     }
 }

@@ -5,30 +5,18 @@ use std::ops::{Deref, Range};
 
 use super::super::program::Program;
 use super::super::step::Action;
-use super::context::Entry;
-use super::counters::Counter;
-use super::emit::{Emitted, Emitter};
+use super::columns::Columns;
+use super::context::{Counter, Entry};
+use super::emit::{Emitted, Emitter, Key};
 use super::graph::{End, Graph, plain_barrier};
 use super::llvm::{self, Llvm};
+use super::reductions::summed;
 use super::regions;
 use super::shape::{Shape, Step};
-use super::shapes::{self, Columns};
+use super::shapes;
 use crate::memory::PlainSpace;
 use crate::observe::{Site, Space, SteadyAccess};
 use crate::registers::{Cell, Slot, Width};
-
-/// What a kernel is compiled for. Launches that agree in it share the code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) struct Key {
-    pub(in super::super) function: u32,
-    pub(in super::super) block: [u32; 3],
-    /// True if accesses are reported.
-    pub(in super::super) observes: bool,
-    /// True if undefined registers are tracked.
-    pub(in super::super) tracks: bool,
-    /// True if synchronisation is reported.
-    pub(in super::super) synchronises: bool,
-}
 
 /// A compiled kernel.
 pub(in super::super) struct Native {
@@ -113,7 +101,8 @@ impl Prepared {
         if key.tracks && steps.clone().any(wide) {
             return Err("it has registers of 128 bits, which code does not track".to_owned());
         }
-        let emitter = Emitter::new(program, &graph, &columns, &shapes, &splits, key);
+        let emitter =
+            Emitter::new(program, &graph, &columns, &shapes, &splits, (key, summed(program, &graph)));
         let Emitted { text, accesses, guarded, exits, apart, tallied } = emitter.function(&llvm.attributes());
         if let Ok(folder) = std::env::var("COALESCE_LLVM_DUMP") {
             // For those who work on this code.

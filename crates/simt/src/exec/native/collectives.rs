@@ -9,33 +9,13 @@ use std::fmt::Write as _;
 
 use super::context::at;
 use super::emit::Emitter;
-use super::graph::Graph;
-use super::shapes::Columns;
-use super::values::{Value, constant_lanes, lanes};
-use crate::alu::{Collective, invert_source, shuffled};
+use super::shapes::pattern;
+use super::value::{Value, constant_lanes, lanes};
+use crate::alu::{Collective, invert_source};
 use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
 use crate::ptx::op::words::VoteMode;
 use crate::registers::Slot;
-
-/// Returns the lane that each lane reads in a shuffle, and true if that is within its segment; None if it is not known.
-fn pattern(op: &Op, collective: &Collective, columns: &Columns, graph: &Graph) -> Option<[(u32, bool); 32]> {
-    let Op::Shfl { mode, .. } = op else { return None };
-    let constant = |slot: Slot| Some(columns.source(graph, slot.cell).constant()? as u32);
-    let mut operands = collective.sources().skip(1);
-    let (b, c) = (constant(operands.next()?)?, constant(operands.next()?)?);
-    Some(std::array::from_fn(|lane| shuffled(*mode, lane as u32, b, c)))
-}
-
-/// Returns true if a collective of all lanes gives each of them the same.
-pub(super) fn is_uniform(op: &Op, collective: &Collective, columns: &Columns, graph: &Graph) -> bool {
-    match op {
-        Op::Vote { .. } => true,
-        Op::Shfl { .. } => pattern(op, collective, columns, graph)
-            .is_some_and(|lanes| lanes.iter().all(|lane| *lane == lanes[0])),
-        _ => false,
-    }
-}
 
 impl Emitter<'_> {
     /// Emits a collective of all lanes. Returns false if it has to be called.

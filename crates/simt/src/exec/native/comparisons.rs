@@ -2,7 +2,7 @@
 
 use super::emit::Emitter;
 use super::shapes::is_signed;
-use super::values::{Value, bits_of, lanes};
+use super::value::{Value, bits_of, lanes};
 use crate::ptx::ScalarType;
 use crate::ptx::op::arithmetic::{Compare, LogicVerb};
 use crate::ptx::op::words::{Combine, Comparison};

@@ -91,6 +91,35 @@ pub(super) struct Callbacks {
     pub(super) settle: unsafe extern "C" fn(*mut Shared),
 }
 
+/// A counter of a block. Counters lie one after the other by kind, then by block; those of guarded steps follow.
+#[derive(Clone, Copy)]
+pub(super) enum Counter {
+    /// Executions by whole warps.
+    Executed,
+    /// Branches that whole warps took.
+    Taken,
+    /// Executions under a mask.
+    Masked,
+    /// Threads of those.
+    Threads,
+    /// Threads that took the branch where not the whole warp did.
+    TakenThreads,
+    /// Branches that were taken by some of the lanes.
+    Divergent,
+}
+
+impl Counter {
+    /// Returns the number of counters of this many blocks.
+    pub(super) fn of_blocks(blocks: usize) -> usize {
+        (Self::Divergent as usize + 1) * blocks
+    }
+
+    /// Returns the index of a block's counter.
+    pub(super) fn index(self, blocks: usize, block: usize) -> usize {
+        self as usize * blocks + block
+    }
+}
+
 /// Offsets of the fields.
 pub(super) mod at {
     use super::{Callbacks, Shared, offset_of};

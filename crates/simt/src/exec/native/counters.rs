@@ -3,37 +3,8 @@
 //! Code counts executions of blocks and branches at their ends, by whole warps and under masks, and threads of guarded steps.
 //! The issues of each step follow from these when a run of blocks ends ([`settle`](super::settle)).
 
-use super::context::at;
+use super::context::{Counter, at};
 use super::emit::Emitter;
-
-/// A counter of a block. Counters lie one after the other by kind, then by block; those of guarded steps follow.
-#[derive(Clone, Copy)]
-pub(super) enum Counter {
-    /// Executions by whole warps.
-    Executed,
-    /// Branches that whole warps took.
-    Taken,
-    /// Executions under a mask.
-    Masked,
-    /// Threads of those.
-    Threads,
-    /// Threads that took the branch where not the whole warp did.
-    TakenThreads,
-    /// Branches that were taken by some of the lanes.
-    Divergent,
-}
-
-impl Counter {
-    /// Returns the number of counters of this many blocks.
-    pub(super) fn of_blocks(blocks: usize) -> usize {
-        (Self::Divergent as usize + 1) * blocks
-    }
-
-    /// Returns the index of a block's counter.
-    pub(super) fn index(self, blocks: usize, block: usize) -> usize {
-        self as usize * blocks + block
-    }
-}
 
 impl Emitter<'_> {
     /// Adds a number to a counter of a block.

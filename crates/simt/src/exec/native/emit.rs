@@ -25,17 +25,38 @@ use std::fmt::Write as _;
 use super::super::program::Program;
 use super::super::special::Special;
 use super::super::step::{Action, Rare};
-use super::code::Key;
-use super::context::{at, stopped};
-use super::counters::Counter;
+use super::columns::Columns;
+use super::context::{Counter, at, stopped};
 use super::graph::{End, Graph};
-use super::masked::Open;
-use super::reductions;
 use super::regions::{MOST_STEPS, Split};
 use super::shape::{Shape, Step};
-use super::shapes::{Columns, Shapes};
-use super::values::{Value, bits_of, lanes};
+use super::shapes::Shapes;
+use super::value::{Value, bits_of, lanes};
 use crate::registers::{Slot, Width};
+
+/// What a kernel is compiled for. Launches that agree in it share the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) struct Key {
+    pub(in super::super) function: u32,
+    pub(in super::super) block: [u32; 3],
+    /// True if accesses are reported.
+    pub(in super::super) observes: bool,
+    /// True if undefined registers are tracked.
+    pub(in super::super) tracks: bool,
+    /// True if synchronisation is reported.
+    pub(in super::super) synchronises: bool,
+}
+
+/// A branch or a loop whose lanes have not met yet.
+#[derive(Clone)]
+pub(super) struct Open {
+    /// The step at which they meet; [`NOWHERE`] if they exit.
+    pub(super) meets: u32,
+    /// Mask of all its lanes.
+    pub(super) lanes: String,
+    /// Lanes that have not begun, with their first step.
+    pub(super) later: Option<(u32, String)>,
+}
 
 /// An access that compiled code reports: its step, by the number that it passes to the callbacks.
 pub(super) type Accesses = Vec<u32>;
@@ -85,7 +106,7 @@ impl<'a> Emitter<'a> {
         columns: &'a Columns,
         shapes: &'a Shapes,
         splits: &'a [Option<Split>],
-        key: Key,
+        (key, summed): (Key, Vec<u32>),
     ) -> Self {
         Self {
             program,
@@ -110,7 +131,7 @@ impl<'a> Emitter<'a> {
             intrinsics: BTreeSet::new(),
             functions: BTreeSet::new(),
             specials: Vec::new(),
-            summed: reductions::summed(program, graph),
+            summed,
         }
     }
 

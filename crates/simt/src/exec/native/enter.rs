@@ -26,9 +26,10 @@
 use super::super::frame::Frame;
 use super::super::run::{Runner, Stop};
 use super::super::warp::{Activation, Fragment, NO_JOIN};
+use super::callbacks::settle;
 use super::code::{Native, site};
 use super::context::{Callbacks, MOST_OPEN, Open, Shared, stopped};
-use super::sums::{self, Sums};
+use super::sums::Sums;
 use crate::memory::AccessFault;
 use crate::observe::{Observer, Site, SteadyAccess, Tallies};
 
@@ -323,7 +324,7 @@ impl<O: Observer> Runner<'_, O> {
             (*shared).runner = runner.cast();
             let reason = (native.entry())(shared, (*frame).cells(), entry);
             if (*shared).summed != 0 {
-                sums::settle(shared);
+                settle(shared);
             }
             self.counts.warp_instructions = (*shared).instructions;
             (reason, (*shared).pc)

@@ -1,30 +1,11 @@
 //! Emits arithmetic on floating-point numbers.
 
+use super::columns::Operand;
 use super::emit::Emitter;
-use super::shapes::Operand;
-use super::values::{Value, lanes};
+use super::value::{Value, lanes};
 use crate::alu::Arithmetic;
-use crate::ptx::ScalarType;
 use crate::ptx::op::arithmetic::{Float, FloatVerb};
-use crate::ptx::op::words::Rounding;
 use crate::registers::Slot;
-
-/// Returns true for arithmetic on `f32` without modifiers, rounded to the nearest.
-pub(super) fn is_plain_single(float: &Float) -> bool {
-    float.scalar == ScalarType::F32 && is_plain(float) && has_machine_form(float.verb)
-}
-
-pub(super) fn is_plain(float: &Float) -> bool {
-    matches!(float.rounding, None | Some(Rounding::NearestEven))
-        && float.accuracy.is_none()
-        && float.factors.is_none()
-        && !(float.pairs || float.flushes || float.saturates || float.relu)
-}
-
-pub(super) fn has_machine_form(verb: FloatVerb) -> bool {
-    use FloatVerb::{Abs, Add, Div, Fma, Mul, Neg, Rcp, Sqrt, Sub};
-    matches!(verb, Add | Sub | Mul | Fma | Div | Rcp | Sqrt | Abs | Neg)
-}
 
 impl Emitter<'_> {
     /// Emits machine arithmetic; NaN have any bits.

@@ -1,12 +1,16 @@
-//! Decides which registers live in the frame, and which hold floats whose NaN are canonical only when read.
+//! Decides which registers live in the frame, and which hold results of plain float arithmetic, whose NaN are canonical only
+//! when read.
 
 use super::super::program::{FunctionCode, Program};
 use super::super::step::Action;
+use super::columns::{Columns, Operand};
 use super::graph::{End, Graph};
 use super::regions::Split;
 use super::shape::{Shape, Step};
-use super::shapes::{Columns, Operand};
+use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
+use crate::ptx::op::arithmetic::{Float, FloatVerb};
+use crate::ptx::op::words::Rounding;
 use crate::registers::Width;
 
 /// Places at which code may stop or start from which on a register that is live there stays in the frame.
@@ -71,7 +75,7 @@ pub(super) fn find_raw(
         let mut changed = false;
         for (index, number) in definitions().filter(|(_, number)| raw[*number]).collect::<Vec<_>>() {
             let is_raw = match (&program.sites()[index].op, &program.steps[index].action) {
-                (Op::Float(float), _) => super::floats::is_plain_single(float),
+                (Op::Float(float), _) => is_plain_single(float),
                 (Op::Mov(_), Action::Arithmetic(arithmetic)) => {
                     arithmetic.sources().all(|slot| match columns.operand(graph, slot.cell) {
                         Operand::Register(source) => raw[source] && slot.width == Width::Word,
@@ -91,4 +95,21 @@ pub(super) fn find_raw(
         }
     }
     (0..raw.len()).map(|number| raw[number] && defined[number]).collect()
+}
+
+/// Returns true for arithmetic on `f32` without modifiers, rounded to the nearest.
+pub(super) fn is_plain_single(float: &Float) -> bool {
+    float.scalar == ScalarType::F32 && is_plain(float) && has_machine_form(float.verb)
+}
+
+pub(super) fn is_plain(float: &Float) -> bool {
+    matches!(float.rounding, None | Some(Rounding::NearestEven))
+        && float.accuracy.is_none()
+        && float.factors.is_none()
+        && !(float.pairs || float.flushes || float.saturates || float.relu)
+}
+
+pub(super) fn has_machine_form(verb: FloatVerb) -> bool {
+    use FloatVerb::{Abs, Add, Div, Fma, Mul, Neg, Rcp, Sqrt, Sub};
+    matches!(verb, Add | Sub | Mul | Fma | Div | Rcp | Sqrt | Abs | Neg)
 }

@@ -4,7 +4,7 @@ use super::context::stopped;
 use super::emit::Emitter;
 use super::shape::{Shape, Step};
 use super::shapes::{is_integer, is_signed, power_of_two};
-use super::values::{Value, bits_of, lanes, literal};
+use super::value::{Value, bits_of, lanes, literal};
 use crate::ptx::ScalarType;
 use crate::ptx::op::arithmetic::{Integer, IntegerVerb, LogicVerb};
 use crate::ptx::op::words::Part;

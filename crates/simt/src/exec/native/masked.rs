@@ -8,23 +8,11 @@
 //! first, from which [`apart`](super::apart) makes the interpreter's joins and fragments.
 
 use super::super::step::NOWHERE;
-use super::context::{at, stopped};
-use super::counters::Counter;
-use super::emit::Emitter;
+use super::context::{Counter, at, stopped};
+use super::emit::{Emitter, Open};
 use super::regions::{After, Loop, Part, Split};
-use super::values::Value;
+use super::value::Value;
 use crate::registers::{Slot, Width};
-
-/// A branch or a loop whose lanes have not met yet.
-#[derive(Clone)]
-pub(super) struct Open {
-    /// The step at which they meet; [`NOWHERE`] if they exit.
-    meets: u32,
-    /// Mask of all its lanes.
-    lanes: String,
-    /// Lanes that have not begun, with their first step.
-    later: Option<(u32, String)>,
-}
 
 impl Emitter<'_> {
     /// Emits both sides of a divergent branch at the end of a block, for the lanes that take it and those that do not.

@@ -5,12 +5,12 @@
 //! Stores go through the mask's lanes in ascending order, as in the interpreter.
 
 use super::access::Place;
+use super::columns::Operand;
 use super::context::at;
 use super::emit::Emitter;
 use super::shape::Shape;
-use super::shapes::Operand;
 use super::transfers::Lanes;
-use super::values::{Value, lanes};
+use super::value::{Value, lanes};
 use crate::memory::Plain;
 use crate::registers::Slot;
 

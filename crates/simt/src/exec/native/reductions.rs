@@ -19,7 +19,7 @@ use super::context::at;
 use super::emit::Emitter;
 use super::graph::{End, Graph};
 use super::sums::IS_WIDE;
-use super::values::{lanes, literal};
+use super::value::{lanes, literal};
 use crate::memory::{Plain, PlainSpace, Reduction};
 use crate::ptx::op::words::Update;
 

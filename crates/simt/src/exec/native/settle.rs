@@ -6,7 +6,7 @@
 
 use super::super::run::Runner;
 use super::code::{Native, site};
-use super::counters::Counter;
+use super::context::Counter;
 use crate::observe::Observer;
 
 impl<O: Observer> Runner<'_, O> {

@@ -4,7 +4,7 @@ use super::super::special::Special;
 use super::context::at;
 use super::emit::Emitter;
 use super::shape::lane_mask;
-use super::values::{Value, constant_lanes, lanes};
+use super::value::{Value, constant_lanes, lanes};
 
 impl Emitter<'_> {
     /// Returns a special register in this many bits.

@@ -16,12 +16,10 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::context::Shared;
-
 /// Slots of the table, in order of addresses in units of four bytes, again and again.
 const SLOTS: usize = 1024;
 
-/// Bit of [`Shared::summed`] that is set for elements of 64 bits.
+/// Bit of the number of an allocation that is set for elements of 64 bits.
 pub(super) const IS_WIDE: u64 = 1;
 
 /// Sums of one allocation and one width.
@@ -79,57 +77,56 @@ impl Sums {
             unsafe { before.settle(is_wide) };
         }
     }
-}
 
-/// Adds the values of a mask's lanes at the listed addresses to the sums of an allocation; `summed` is its first address with
-/// [`IS_WIDE`].
-///
-/// # Safety
-/// The state is the worker's, the addresses are checked, and the values have the width.
-pub(super) unsafe extern "C" fn add(shared: *mut Shared, values: *const (), summed: u64, mask: u32) {
-    // SAFETY: the caller's promise; code waits for the function to return.
-    unsafe {
-        if (*shared).summed != summed {
-            settle(shared);
-            (*shared).summed = summed;
-            (*shared).sums.slots.resize(SLOTS, Slot::default());
+    /// Adds the values of a mask's lanes at the listed addresses, which are in one allocation.
+    ///
+    /// # Safety
+    /// The addresses are checked, the values have the width, and all sums since they were settled have it too.
+    pub(super) unsafe fn add_lanes(
+        &mut self,
+        addresses: &[u64; 32],
+        values: *const (),
+        is_wide: bool,
+        mask: u32,
+    ) {
+        if self.slots.is_empty() {
+            self.slots.resize(SLOTS, Slot::default());
         }
-        let (sums, is_wide) = (&mut (*shared).sums, summed & IS_WIDE != 0);
         let (mut address, mut sum) = (0, 0_u64);
         let mut left = mask;
         while left != 0 {
             let lane = left.trailing_zeros() as usize;
             left &= left - 1;
-            let value = match is_wide {
-                true => *values.cast::<u64>().add(lane),
-                false => u64::from(*values.cast::<u32>().add(lane)),
+            // SAFETY: the caller's promise.
+            let value = unsafe {
+                match is_wide {
+                    true => *values.cast::<u64>().add(lane),
+                    false => u64::from(*values.cast::<u32>().add(lane)),
+                }
             };
-            let next = (*shared).addresses[lane];
+            let next = addresses[lane];
             if next == address {
                 sum = sum.wrapping_add(value);
                 continue;
             }
             if address != 0 {
-                sums.add(address, sum, is_wide);
+                // SAFETY: the caller's promise.
+                unsafe { self.add(address, sum, is_wide) };
             }
             (address, sum) = (next, value);
         }
-        sums.add(address, sum, is_wide);
+        // SAFETY: the caller's promise.
+        unsafe { self.add(address, sum, is_wide) };
     }
-}
 
-/// Adds all sums to memory.
-///
-/// # Safety
-/// The state is the worker's.
-pub(super) unsafe extern "C" fn settle(shared: *mut Shared) {
-    // SAFETY: the caller's promise; code waits for the function to return. The addresses were checked when they were added, and
-    // no allocation is freed while code runs.
-    unsafe {
-        let summed = std::mem::take(&mut (*shared).summed);
-        let sums = &mut (*shared).sums;
-        for at in sums.taken.drain(..) {
-            std::mem::take(&mut sums.slots[usize::from(at)]).settle(summed & IS_WIDE != 0);
+    /// Adds all sums to memory.
+    ///
+    /// # Safety
+    /// As for [`Slot::settle`], of all addresses that were added since the sums were settled.
+    pub(super) unsafe fn settle(&mut self, is_wide: bool) {
+        for at in self.taken.drain(..) {
+            // SAFETY: the caller's promise.
+            unsafe { std::mem::take(&mut self.slots[usize::from(at)]).settle(is_wide) };
         }
     }
 }

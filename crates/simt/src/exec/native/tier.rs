@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use super::super::program::Program;
-use super::code::{Key, Native, Prepared};
+use super::code::{Native, Prepared};
+use super::emit::Key;
 use super::llvm;
 
 /// How a program's kernels are executed.

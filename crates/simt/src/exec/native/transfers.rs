@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use super::context::at;
 use super::emit::Emitter;
-use super::values::{Value, bits_of, lanes};
+use super::value::{Value, bits_of, lanes};
 use crate::memory::Plain;
 
 /// The addresses of lanes that are accessed one by one, in bytes of the host.

@@ -4,10 +4,10 @@
 //! instruction the variables that this one reads are stored, and those that it writes are loaded afterwards. An early return
 //! stores all live ones, uniform and affine ones in the compact form.
 
+use super::columns::Operand;
 use super::emit::Emitter;
 use super::shape::{Shape, Step};
-use super::shapes::Operand;
-use super::values::{Value, bits_of, constant_lanes, lanes, literal};
+use super::value::{Value, bits_of, constant_lanes, lanes, literal};
 use crate::registers::{Slot, Width};
 
 impl Emitter<'_> {

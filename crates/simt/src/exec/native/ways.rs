@@ -2,7 +2,7 @@
 
 use super::context::{at, stopped};
 use super::emit::Emitter;
-use super::values::{Value, bits_of};
+use super::value::{Value, bits_of};
 use crate::registers::Width;
 
 impl Emitter<'_> {

@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 
 use crate::decode::{Columns, DecodeError, Level};
-use crate::memory::access::{AddressSpace, Environment, Request, Target};
+use crate::memory::access::{Environment, Request, Target};
 use crate::memory::columns::Buffer;
 use crate::memory::decoded::Decoded;
 use crate::memory::lanes::{self, AddressOperand, Prepared};
@@ -14,6 +14,7 @@ use crate::memory::lookup::AccessFault;
 use crate::memory::opcode;
 use crate::memory::racing;
 use crate::memory::registers::read_lane;
+use crate::memory::windows::AddressSpace;
 use crate::observe::{Observer, Operation};
 use crate::ptx::op::copies::AsyncCopy as Op;
 use crate::ptx::{Immediate, Instruction, Operand, ScalarType};

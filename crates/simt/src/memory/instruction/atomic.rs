@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use super::hints;
 use crate::decode::{Columns, DecodeError, Level};
-use crate::memory::access::{AddressSpace, Environment, Request, Target};
+use crate::memory::access::{Environment, Request, Target};
 use crate::memory::barrier::Transactions;
 use crate::memory::columns::Buffer;
 use crate::memory::decoded::Decoded;
@@ -15,6 +15,7 @@ use crate::memory::opcode;
 use crate::memory::plain::{Plain, PlainSpace, Reduction};
 use crate::memory::registers::{read_lane, read_lane_128, write_lane, write_lane_128};
 use crate::memory::update::{self, Lanes, Registers, Update};
+use crate::memory::windows::AddressSpace;
 use crate::observe::{Observer, Operation, Space};
 use crate::ptx::op::memory::Atomic as Op;
 use crate::ptx::op::words::{Order, Scope, Update as Operator};

@@ -10,7 +10,7 @@
 use std::mem::MaybeUninit;
 
 use crate::decode::{Columns, DecodeError, Level};
-use crate::memory::access::{AddressSpace, Environment, Request, Target};
+use crate::memory::access::{Environment, Request, Target};
 use crate::memory::barrier::Transactions;
 use crate::memory::columns::Buffer;
 use crate::memory::decoded::Decoded;
@@ -20,6 +20,7 @@ use crate::memory::opcode;
 use crate::memory::racing;
 use crate::memory::registers::read_lane;
 use crate::memory::update::{self, Update};
+use crate::memory::windows::AddressSpace;
 use crate::observe::{Observer, Operation};
 use crate::ptx::op::copies::BulkCopy as Op;
 use crate::ptx::op::words::{AddressSpace as Named, Update as Operator};

@@ -3,9 +3,10 @@
 use std::sync::atomic::{Ordering, fence};
 
 use crate::decode::{Columns, DecodeError, Level};
-use crate::memory::access::{AddressSpace, Environment};
+use crate::memory::access::Environment;
 use crate::memory::decoded::Decoded;
 use crate::memory::opcode;
+use crate::memory::windows::AddressSpace;
 use crate::observe::Observer;
 use crate::ptx::op::memory::Fence;
 use crate::ptx::op::words::{AddressSpace as Named, Scope};

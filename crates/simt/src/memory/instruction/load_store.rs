@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use super::hints;
 use crate::decode::{Columns, DecodeError, Level};
-use crate::memory::access::{AddressSpace, Environment, Request, Target};
+use crate::memory::access::{Environment, Request, Target};
 use crate::memory::barrier::Transactions;
 use crate::memory::columns::{Buffer, Mover, Registers};
 use crate::memory::decoded::Decoded;
@@ -13,6 +13,7 @@ use crate::memory::lanes::{AddressOperand, Prepared};
 use crate::memory::lookup::AccessFault;
 use crate::memory::opcode;
 use crate::memory::plain::{Plain, PlainSpace};
+use crate::memory::windows::AddressSpace;
 use crate::observe::{Observer, Operation};
 use crate::ptx::op::memory::Access;
 use crate::ptx::op::words::{AddressSpace as Named, CacheOperator, Order, Scope};

@@ -17,13 +17,14 @@
 use std::mem::MaybeUninit;
 
 use crate::decode::{Columns, DecodeError, Level};
-use crate::memory::access::{AddressSpace, Environment, Request, Target};
+use crate::memory::access::{Environment, Request, Target};
 use crate::memory::decoded::Decoded;
 use crate::memory::lanes::{self, AddressOperand, Prepared};
 use crate::memory::lookup::AccessFault;
 use crate::memory::opcode;
 use crate::memory::racing;
 use crate::memory::registers::write_lane;
+use crate::memory::windows::AddressSpace;
 use crate::observe::{Observer, Operation};
 use crate::ptx::op::matrix::Ldmatrix;
 use crate::ptx::op::words::AddressSpace as Space;
