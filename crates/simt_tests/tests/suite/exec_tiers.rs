@@ -16,15 +16,19 @@ const KERNELS: &str = include_str!("../../../simt/benches/kernels.ptx");
 /// Shapes that the benchmark's kernels do not have. Each kernel has the parameters `x`, `y`, `n`.
 const SHAPES: &str = include_str!("exec_tiers/shapes.ptx");
 
-/// Returns false, and says so, where nothing compiles kernels.
+/// Returns false where an empty `COALESCE_LLVM` says that nothing compiles kernels.
+///
+/// # Panics
+/// Fails where a compiler should be and is not: these tests are not left out in silence.
 fn has_compiler() -> bool {
-    match compiler() {
-        Ok(_) => true,
-        Err(why) => {
-            println!("left out: {why}");
-            false
-        }
+    let left_out = std::env::var_os("COALESCE_LLVM").is_some_and(|path| path.is_empty());
+    if let (Err(why), false) = (compiler(), left_out) {
+        panic!(
+            "{why}. The compiled tier needs libLLVM 22: install the toolchain that `rust-toolchain.toml` names (`rustup \
+             toolchain install`), or name a library in COALESCE_LLVM. Where there is none, set COALESCE_LLVM to nothing"
+        );
     }
+    !left_out
 }
 
 /// What a launch leaves behind.
