@@ -1,8 +1,7 @@
 //! What the tests in `simt_tests` and the benches reach of the inside. It is no interface: it is left out of the
 //! documentation, and changes without notice.
 //!
-//! Each module here has the name of the one whose inside it shows. What the interface names without documenting it, such
-//! as the fields of [`SiteInfo`](crate::exec::SiteInfo) that only the time model reads, has its types here too.
+//! Each module here has the name of the one whose inside it shows, and only what a test or a bench names.
 
 /// Decoding and executing arithmetic.
 pub mod alu {
@@ -28,9 +27,9 @@ pub mod check {
 
 /// The rules by which memory serves a warp's request.
 pub mod coalescing {
-    pub use crate::coalescing::banks::{BankRule, Wavefronts};
+    pub use crate::coalescing::banks::BankRule;
     pub use crate::coalescing::global::Coalescer;
-    pub use crate::coalescing::request::{Access, Request, Traffic, Transaction, Transactions};
+    pub use crate::coalescing::request::{Access, Request, Traffic, Transaction};
     pub use crate::coalescing::sectors::sectors_and_lines;
     pub use crate::coalescing::serial::{AtomicConflicts, constant_replays};
 }
@@ -79,7 +78,7 @@ pub mod model {
 
 /// What vectorised executors report in short.
 pub mod observe {
-    pub use crate::observe::steady::{Note, Notes, Rows, SteadyAccess, Tallies, Tally};
+    pub use crate::observe::steady::{Rows, SteadyAccess};
 }
 
 /// Registers of a frame.
