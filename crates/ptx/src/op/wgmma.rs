@@ -95,8 +95,8 @@ fn product(sparse: bool, words: &mut Modifiers<'_>) -> Result<WarpgroupProduct, 
     }
     // A row of either factor is 32 bytes deep; half of a sparse A is left out.
     let fits = |element: &MatrixElement| {
-        let (stored, bits) = if sparse { (depth / 2, element.bits()) } else { (depth, element.bits()) };
-        element.is_summed_by(sums) && stored * bits == 256 && !(sparse && bits == 1)
+        let stored = if sparse { depth / 2 } else { depth };
+        element.is_summed_by(sums) && stored * element.bits() == 256 && !(sparse && element.bits() == 1)
     };
     let element = |word: &str| MatrixElement::from_word(word).filter(fits);
     let a = words.need("a type of A that fits the sums and the shape", element)?;

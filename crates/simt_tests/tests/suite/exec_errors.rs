@@ -38,6 +38,31 @@ fn unsupported_instructions_by_name_and_place() {
     );
 }
 
+/// What `ptx` reads and the simulator does not execute.
+#[test]
+fn instructions_of_tensor_cores_and_tensor_maps_by_name_and_place() {
+    for (opcode, operands) in [
+        ("wgmma.fence.sync.aligned", ""),
+        ("wgmma.wait_group.sync.aligned", "0"),
+        (
+            "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16",
+            "{%r0, %r0, %r0, %r0}, %rd0, %rd0, %p0, 1, 1, 0, 0",
+        ),
+        ("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group", "[%rd0, {%r0, %r0}], [%r0]"),
+        ("stmatrix.sync.aligned.m8n8.x1.shared.b16", "[%r0], {%r0}"),
+        ("movmatrix.sync.aligned.m8n8.trans.b16", "%r0, %r0"),
+    ] {
+        let registers = ".reg .b32 %r<1>; .reg .b64 %rd<1>; .reg .pred %p<1>;";
+        let text = format!(".visible .entry k()\n{{\n\t{registers}\n\t{opcode} {operands};\n\tret;\n}}");
+        assert_eq!(complaint(&text), format!("unsupported instruction {opcode}, line 7 in `k`"));
+    }
+    let unknown = complaint(".visible .entry k()\n{\n\twgmma.fence.sync.unaligned;\n\tret;\n}");
+    assert_eq!(
+        unknown,
+        "wgmma.fence.sync.unaligned: lacks .sync.aligned; found .sync.unaligned, line 6 in `k`"
+    );
+}
+
 #[test]
 fn what_no_kernel_reaches_is_not_looked_at() {
     let helper = ".func helper()\n{\n\tfrobnicate;\n\tret;\n}\n";
