@@ -2,7 +2,9 @@
 //! read back after it.
 //!
 //! On a GPU a kernel fills it, which is over in no time. A simulated card would take as long for that as for the kernel
-//! that is of interest, so there the host writes the same values, and compares results, where the simulator keeps them.
+//! that is of interest, so there the host writes the same values, and compares results, where the simulator keeps them. An
+//! input that holds the pattern is written once: verification restores what kernels added to it, while the processor's cache has
+//! it, and the next point writes only what lies beyond.
 
 use crate::{
     device::{Backend, DeviceInfo},
@@ -63,7 +65,7 @@ const MACHINE_RESERVE_BYTES: u64 = 512 << 20;
 /// Buffers for every point of a run. The points use the same device memory one after another; what is not device memory is
 /// allocated again for each point, because hints to its pages persist.
 pub(crate) struct Memory<'m> {
-    slots: Vec<DeviceBuffer<u8>>,
+    slots: Vec<Slot>,
     exact: bool,
     hosted: Vec<Hosted>,
     /// The other devices that points have buffers on, and the buffers of the current point there.
@@ -72,6 +74,13 @@ pub(crate) struct Memory<'m> {
     staging: [LockedBuffer<u64>; 2],
     arrived: [Event; 2],
     filling: Filling<'m>,
+}
+
+/// Device memory of a buffer.
+struct Slot {
+    memory: DeviceBuffer<u8>,
+    /// The pattern that the first bytes hold, and how many: what was verified, or restored, since the last launch.
+    holds: Option<(Precision, u64)>,
 }
 
 /// The writer of the pattern: the host or a kernel.
@@ -162,14 +171,15 @@ fn too_much(need: u64, backend: Backend) -> Result<String> {
 }
 
 /// Device memory for a buffer; `prepare` fills every byte that a point uses before anything reads it.
-fn slot(bytes: u64) -> Result<DeviceBuffer<u8>> {
+fn slot(bytes: u64) -> Result<Slot> {
     // SAFETY: bytes have no invalid values, and nothing reads them before they are filled.
-    unsafe { DeviceBuffer::uninitialized(bytes as usize) }.with_context(|| {
+    let memory = unsafe { DeviceBuffer::uninitialized(bytes as usize) }.with_context(|| {
         format!(
             "cannot allocate {} of device memory although so much is free. Use fewer --bytes",
             Bytes(bytes)
         )
-    })
+    })?;
+    Ok(Slot { memory, holds: None })
 }
 
 /// Memory of another device, which is opened when it is first needed.
@@ -194,9 +204,15 @@ pub(crate) fn allocate_on(
         .with_context(|| format!("cannot allocate {} on device {ordinal}. Use fewer --bytes", Bytes(bytes)))
 }
 
-/// True if a slot has a guard behind a buffer of this size.
-fn is_guarded(slot: &DeviceBuffer<u8>, bytes: u64) -> bool {
-    slot.len() as u64 >= bytes + GUARD_BYTES
+impl Slot {
+    fn start(&self) -> DevicePointer<u8> {
+        self.memory.as_device_ptr()
+    }
+
+    /// True if it has a guard behind a buffer of this size.
+    fn is_guarded(&self, bytes: u64) -> bool {
+        self.memory.len() as u64 >= bytes + GUARD_BYTES
+    }
 }
 
 impl<'m> Memory<'m> {
@@ -297,7 +313,7 @@ impl<'m> Memory<'m> {
                     self.hosted.push(hosted);
                     pointer
                 }
-                None => slots.next().map(|slot| slot.as_device_ptr()).ok_or_else(|| {
+                None => slots.next().map(Slot::start).ok_or_else(|| {
                     anyhow!("{} has more buffers than were allocated for the run", point.kernel)
                 })?,
             });
@@ -311,16 +327,16 @@ impl<'m> Memory<'m> {
     /// The driver fails.
     pub(crate) fn prepare(&mut self, point: &Point, stream: &Stream) -> Result<()> {
         stream.synchronize().context("the device failed before the buffers were filled")?;
-        let (mut slots, mut hosted) = (self.slots.iter(), self.hosted.iter_mut());
+        let (mut slots, mut hosted) = (self.slots.iter_mut(), self.hosted.iter_mut());
         let mut on_peers = self.on_peers.iter();
         for buffer in &point.buffers {
             if let Place::Peer(_) = buffer.place {
                 // The kernel that fills runs on this device, which may not reach the other's memory.
                 let Some(on_peer) = on_peers.next() else { continue };
                 let start = on_peer.address();
-                fill_from_host(DevicePointer::from_raw(start), buffer.bytes, &buffer.before)?;
+                fill_from_host(DevicePointer::from_raw(start), 0..buffer.bytes, &buffer.before)?;
                 let guard = Contents::Computed(Box::new(|_, bytes| bytes.fill(GUARD)));
-                fill_from_host(DevicePointer::from_raw(start + buffer.bytes), GUARD_BYTES, &guard)?;
+                fill_from_host(DevicePointer::from_raw(start + buffer.bytes), 0..GUARD_BYTES, &guard)?;
                 continue;
             }
             if buffer.place.is_hosts() {
@@ -331,15 +347,18 @@ impl<'m> Memory<'m> {
                 continue;
             }
             let Some(slot) = slots.next() else { continue };
-            let start = slot.as_device_ptr();
+            let (start, held) = (slot.start(), slot.holds.take());
             match &buffer.before {
                 Contents::Poison => set(start, 0, buffer.bytes, POISON, stream)?,
-                Contents::Pattern(precision) => self.filling.fill(start, buffer.bytes, *precision, stream)?,
+                Contents::Pattern(precision) => {
+                    let held = held.filter(|(of, _)| of == precision).map_or(0, |(_, bytes)| bytes);
+                    self.filling.fill(start, held..buffer.bytes, *precision, stream)?;
+                }
                 Contents::Computed(_) | Contents::Addressed(_) => {
-                    fill_from_host(start, buffer.bytes, &buffer.before)?;
+                    fill_from_host(start, 0..buffer.bytes, &buffer.before)?;
                 }
             }
-            if is_guarded(slot, buffer.bytes) {
+            if slot.is_guarded(buffer.bytes) {
                 set(start, buffer.bytes, GUARD_BYTES, GUARD, stream)?;
             }
         }
@@ -352,25 +371,33 @@ impl<'m> Memory<'m> {
     /// # Errors
     /// The driver fails.
     pub(crate) fn verify(&mut self, point: &Point, launches: u64, stream: &Stream) -> Result<Option<String>> {
+        stream.synchronize().context("the device failed before its result was read")?;
         let (mut slots, mut hosted, mut on_peers) = (0.., 0.., 0..);
         for (number, buffer) in point.buffers.iter().enumerate() {
             let on_card = match buffer.place {
                 Place::Device => {
-                    let slot = &self.slots[slots.next().unwrap_or_default()];
-                    Some((slot.as_device_ptr(), is_guarded(slot, buffer.bytes)))
+                    let number = slots.next().unwrap_or_default();
+                    let slot = &self.slots[number];
+                    Some((slot.start(), slot.is_guarded(buffer.bytes), Some(number)))
                 }
                 Place::Peer(_) => {
                     let on_peer = &self.on_peers[on_peers.next().unwrap_or_default()];
-                    Some((DevicePointer::from_raw(on_peer.address()), true))
+                    Some((DevicePointer::from_raw(on_peer.address()), true, None))
                 }
                 _ => None,
             };
-            let (findings, touched) = if let Some((address, guarded)) = on_card {
-                let mut findings: Option<Findings> = None;
-                self.read(address, 0..buffer.bytes, stream, &mut |start, bytes| {
-                    let found = buffer.after.check_in_parallel(start, launches, bytes);
-                    findings = merge(findings.take(), found);
-                })?;
+            let (findings, touched) = if let Some((address, guarded, slot)) = on_card {
+                let findings = match slot.and_then(|slot| self.restore(slot, buffer, launches)) {
+                    Some(findings) => findings,
+                    None => {
+                        let mut findings: Option<Findings> = None;
+                        self.read(address, 0..buffer.bytes, stream, &mut |start, bytes| {
+                            let found = buffer.after.check_in_parallel(start, launches, bytes);
+                            findings = merge(findings.take(), found);
+                        })?;
+                        findings
+                    }
+                };
                 let mut touched = None;
                 if guarded {
                     let guard = buffer.bytes..buffer.bytes + GUARD_BYTES;
@@ -380,7 +407,6 @@ impl<'m> Memory<'m> {
                 }
                 (findings, touched)
             } else {
-                stream.synchronize().context("the device failed before its result was read")?;
                 let Some(hosted) = self.hosted.get_mut(hosted.next().unwrap_or_default()) else { continue };
                 let (contents, guard) = hosted.bytes().split_at(buffer.bytes as usize);
                 (buffer.after.check_in_parallel(0, launches, contents), touched_guard(guard))
@@ -397,6 +423,24 @@ impl<'m> Memory<'m> {
         Ok(None)
     }
 
+    /// Compares a buffer of a simulated card that its rule can restore, and restores what is right, for the next launch to be
+    /// prepared without writing it again. `None` if it cannot be restored, of which nothing is compared.
+    fn restore(&mut self, slot: usize, buffer: &Buffer, launches: u64) -> Option<Option<Findings>> {
+        let Contents::Pattern(precision) = buffer.before else { return None };
+        if !buffer.after.restores(precision) {
+            return None;
+        }
+        let slot = &mut self.slots[slot];
+        // SAFETY: the slot is as long, and the caller has waited for all work on it.
+        let findings = unsafe {
+            write_in_place(slot.start().as_raw(), buffer.bytes, |found| {
+                buffer.after.check_and_restore(launches, found)
+            })
+        }?;
+        slot.holds = findings.is_none().then_some((precision, buffer.bytes));
+        Some(findings)
+    }
+
     /// Hands a range of the bytes behind an address to `each`, in pieces with their offset in the range. While one piece
     /// is looked at, the next one is on its way; of a simulated card all is one piece, where it lies. The memory of a card has
     /// at least these bytes.
@@ -408,8 +452,7 @@ impl<'m> Memory<'m> {
         each: &mut dyn FnMut(u64, &[u8]),
     ) -> Result<()> {
         let Range { start, end } = range;
-        stream.synchronize().context("the device failed before its result was read")?;
-        // SAFETY: the caller has placed a buffer there, and its guard if that is read; the stream has ended all work on it.
+        // SAFETY: the caller has placed a buffer there, and its guard if that is read, and waited for all work on it.
         let in_place =
             unsafe { read_in_place(address.as_raw() + start, end - start, |bytes| each(0, bytes)) };
         if in_place.is_some() {
@@ -441,11 +484,11 @@ impl<'m> Memory<'m> {
 }
 
 impl Filling<'_> {
-    /// Writes the pattern in elements of `precision` into `bytes` bytes.
+    /// Writes the pattern in elements of `precision` into a range of the bytes from `start` on.
     fn fill(
         &self,
         start: DevicePointer<u8>,
-        bytes: u64,
+        Range { start: first, end: bytes }: Range<u64>,
         precision: Precision,
         stream: &Stream,
     ) -> Result<()> {
@@ -469,7 +512,7 @@ impl Filling<'_> {
                 };
                 launched.context("cannot launch the kernel that fills a buffer")
             }
-            Filling::Host => fill_from_host(start, bytes, &Contents::Pattern(precision)),
+            Filling::Host => fill_from_host(start, first..bytes, &Contents::Pattern(precision)),
         }
     }
 }
@@ -569,21 +612,26 @@ impl Drop for Hosted {
     }
 }
 
-/// Writes the contents into `bytes` bytes of memory that the device reaches, from the host.
+/// Writes a range of a buffer's contents, which `start` begins, into memory that the device reaches, from the host.
 ///
 /// # Errors
 /// The driver fails.
-pub(crate) fn fill_from_host(start: DevicePointer<u8>, bytes: u64, contents: &Contents) -> Result<()> {
-    let address = start.as_raw();
+pub(crate) fn fill_from_host(start: DevicePointer<u8>, range: Range<u64>, contents: &Contents) -> Result<()> {
+    let (address, Range { start: begin, end }) = (start.as_raw(), range);
+    if begin >= end {
+        return Ok(());
+    }
     // SAFETY: the caller fills a buffer of its own of these bytes, which the device does not use meanwhile.
-    if unsafe { write_in_place(address, bytes, |all| write(address, 0, all, contents)) }.is_some() {
+    let in_place =
+        unsafe { write_in_place(address + begin, end - begin, |all| write(address, begin, all, contents)) };
+    if in_place.is_some() {
         return Ok(());
     }
     // In words, so that elements of any type are aligned.
     let mut words = vec![0_u64; PIECE_BYTES / 8];
     let piece: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-    for first in (0..bytes).step_by(PIECE_BYTES) {
-        let piece = &mut piece[..PIECE_BYTES.min((bytes - first) as usize)];
+    for first in (begin..end).step_by(PIECE_BYTES) {
+        let piece = &mut piece[..PIECE_BYTES.min((end - first) as usize)];
         write(address, first, piece, contents);
         let target = DevicePointer::<u8>::from_raw(address + first);
         // SAFETY: the buffer has `bytes` bytes, of which these are some.

@@ -1,7 +1,8 @@
 //! The expected contents of a buffer, compared with its contents after the launches, bit by bit.
 
+use crate::experiments::Precision;
 use cust::memory::bytemuck::{self, Pod};
-use pattern::wide;
+use pattern::{SEED, wide};
 use rayon::prelude::*;
 use std::fmt;
 
@@ -19,6 +20,8 @@ pub(crate) enum Expected {
         element_bytes: usize,
         /// The comparison.
         check: Box<Check>,
+        /// Makes elements that are right what they were before the launches, where the rule says how.
+        restore: Option<Box<Restore>>,
     },
     /// Whatever this finds right. It is given the number of the first byte, which is a multiple of 256 KiB, the launches that
     /// the buffer went through, and the bytes from there on.
@@ -28,6 +31,9 @@ pub(crate) enum Expected {
 /// From the index of what comes first (an element, or in [`Expected::Computed`] a byte), the number of launches and the bytes
 /// found to what is wrong with them.
 type Check = dyn Fn(u64, u64, &[u8]) -> Option<Findings> + Send + Sync;
+
+/// Changes elements, from the index of the first and the number of launches behind them.
+type Restore = dyn Fn(u64, u64, &mut [u8]) + Send + Sync;
 
 /// How far a number may be from what it should be: by `absolute`, and by `relative` times the magnitude of what it
 /// should be, both together. A NaN is never near anything.
@@ -82,6 +88,26 @@ impl Expected {
         })
     }
 
+    /// Each element is exactly what the pattern has at its index after `add` has added the number of launches wherever it does.
+    ///
+    /// `add` is given the index of a window's first element, the number to add, and the window. Adding the negated number
+    /// restores the pattern, because sums are exact.
+    pub(crate) fn added<T: pattern::Element + Pod + fmt::Debug>(
+        add: impl Fn(u64, i64, &mut [T]) + Clone + Send + Sync + 'static,
+    ) -> Expected {
+        let back = add.clone();
+        let mut expected = Expected::exactly(move |first, launches, values: &mut [T]| {
+            pattern::fill(first, SEED, values);
+            add(first, launches as i64, values);
+        });
+        if let Expected::Elements { restore, .. } = &mut expected {
+            *restore = Some(Box::new(move |first, launches, found| {
+                back(first, -(launches as i64), bytemuck::cast_slice_mut(found));
+            }));
+        }
+        expected
+    }
+
     /// Each element is within `tolerance` of what `fill` writes for its index; `fill` is called as by
     /// [`exactly`](Self::exactly).
     pub(crate) fn within<T: Real>(
@@ -115,7 +141,7 @@ impl Expected {
             }
             findings
         };
-        Expected::Elements { element_bytes, check: Box::new(check) }
+        Expected::Elements { element_bytes, check: Box::new(check), restore: None }
     }
 
     /// Compares `found`, which begins at the element with the index `first`, after `launches` launches. `None` is a
@@ -130,18 +156,46 @@ impl Expected {
 
     /// As [`check`](Self::check) on all processors, for a piece that begins `start` bytes into the buffer.
     pub(crate) fn check_in_parallel(&self, start: u64, launches: u64, found: &[u8]) -> Option<Findings> {
-        let element_bytes = match self {
+        let pieces = found.par_chunks(self.task_bytes()).enumerate();
+        let check = |(number, piece)| self.check(self.first_of_task(start, number), launches, piece);
+        pieces.map(check).reduce(|| None, merge)
+    }
+
+    /// Whether [`check_and_restore`](Self::check_and_restore) restores the pattern in this precision.
+    pub(crate) fn restores(&self, precision: Precision) -> bool {
+        matches!(self, Expected::Elements { restore: Some(_), .. })
+            && self.element_bytes() as u64 == precision.size()
+    }
+
+    /// As [`check_in_parallel`](Self::check_in_parallel) for a whole buffer, and makes what is right the pattern again while
+    /// the processor's cache has it.
+    pub(crate) fn check_and_restore(&self, launches: u64, found: &mut [u8]) -> Option<Findings> {
+        let check = |(number, piece): (usize, &mut [u8])| {
+            let first = self.first_of_task(0, number);
+            let findings = self.check(first, launches, piece);
+            if let (None, Expected::Elements { restore: Some(restore), .. }) = (&findings, self) {
+                restore(first, launches, piece);
+            }
+            findings
+        };
+        found.par_chunks_mut(self.task_bytes()).enumerate().map(check).reduce(|| None, merge)
+    }
+
+    fn element_bytes(&self) -> usize {
+        match self {
             Expected::Elements { element_bytes, .. } => *element_bytes,
             Expected::Computed(_) => 1,
-        };
-        let task = TASK_BYTES / element_bytes * element_bytes;
-        let first = start / element_bytes as u64;
-        let elements = (task / element_bytes) as u64;
-        found
-            .par_chunks(task)
-            .enumerate()
-            .map(|(number, piece)| self.check(first + number as u64 * elements, launches, piece))
-            .reduce(|| None, merge)
+        }
+    }
+
+    /// Bytes that one task compares: whole elements.
+    fn task_bytes(&self) -> usize {
+        TASK_BYTES / self.element_bytes() * self.element_bytes()
+    }
+
+    /// The index of the first element of a task, of a piece that begins `start` bytes into the buffer.
+    fn first_of_task(&self, start: u64, number: usize) -> u64 {
+        (start + (number * self.task_bytes()) as u64) / self.element_bytes() as u64
     }
 }
 
@@ -254,6 +308,26 @@ mod tests {
             findings.to_string(),
             "3 elements are wrong, the first at index 70001: -1.0 instead of 70004.0"
         );
+    }
+
+    #[test]
+    fn what_is_right_becomes_the_pattern_again() {
+        let rule = Expected::added(|first, addend, values: &mut [f32]| {
+            <f32 as pattern::Element>::add_by(3, addend, &mut values[((3 - first % 3) % 3) as usize..]);
+        });
+        let mut before = vec![0_f32; 200_000];
+        pattern::fill(0, SEED, &mut before);
+        let mut values = before.clone();
+        values.iter_mut().step_by(3).for_each(|value| *value += 7.0);
+        assert!(rule.restores(Precision::F32) && !rule.restores(Precision::F64));
+        assert!(!ramp().restores(Precision::F32));
+        assert_eq!(rule.check_and_restore(7, bytemuck::cast_slice_mut(&mut values)), None);
+        assert_eq!(values, before);
+
+        values[150_001] += 7.0;
+        let findings = rule.check_and_restore(0, bytemuck::cast_slice_mut(&mut values));
+        let findings = findings.expect("it is not to be touched");
+        assert_eq!((findings.count, findings.first.index), (1, 150_001));
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub trait Element: Copy + Send {
     fn fill_by(first: u64, step: u64, seed: u32, values: &mut [Self]);
 
     /// Adds a whole number to every `step`-th value, the first included.
-    fn add_by(step: usize, addend: u64, values: &mut [Self]);
+    fn add_by(step: usize, addend: i64, values: &mut [Self]);
 }
 
 macro_rules! elements {
@@ -48,7 +48,7 @@ macro_rules! elements {
                 wide(fill_every, (first, step, seed, values));
             }
 
-            fn add_by(step: usize, addend: u64, values: &mut [$element]) {
+            fn add_by(step: usize, addend: i64, values: &mut [$element]) {
                 values.iter_mut().step_by(step).for_each(|value| *value += addend as $element);
             }
         }

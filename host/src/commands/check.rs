@@ -228,7 +228,7 @@ impl Session {
                 let on_peer = memory::allocate_on(&mut peers, ordinal, buffer.bytes)?;
                 let pointer = DevicePointer::from_raw(on_peer.address());
                 if !matches!(buffer.before, Contents::Poison) {
-                    memory::fill_from_host(pointer, buffer.bytes, &buffer.before)?;
+                    memory::fill_from_host(pointer, 0..buffer.bytes, &buffer.before)?;
                 }
                 buffers.push(Held::OnPeer(on_peer));
                 pointers.push(pointer);
@@ -237,7 +237,7 @@ impl Session {
             if let Some(hosted) = Hosted::allocate(buffer)? {
                 let pointer = hosted.device_pointer()?;
                 if !matches!(buffer.before, Contents::Poison) {
-                    memory::fill_from_host(pointer, buffer.bytes, &buffer.before)?;
+                    memory::fill_from_host(pointer, 0..buffer.bytes, &buffer.before)?;
                 }
                 buffers.push(Held::Hosted(hosted));
                 pointers.push(pointer);
@@ -247,7 +247,7 @@ impl Session {
             let memory = unsafe { DeviceBuffer::<u8>::uninitialized(buffer.bytes as usize) }
                 .context("cannot allocate device memory. Use fewer --bytes")?;
             if !matches!(buffer.before, Contents::Poison) {
-                memory::fill_from_host(memory.as_device_ptr(), buffer.bytes, &buffer.before)?;
+                memory::fill_from_host(memory.as_device_ptr(), 0..buffer.bytes, &buffer.before)?;
             }
             pointers.push(memory.as_device_ptr());
             buffers.push(Held::Device(memory));

@@ -10,7 +10,6 @@ use anyhow::{Result, anyhow, bail};
 use cuda_launch::SliceMut;
 use cust::memory::bytemuck::Pod;
 use gpu_kernels::coalescing::{offset_f32, offset_f64, stride_f32, stride_f64};
-use pattern::SEED;
 use record::{Parameters, Record};
 use report::{Article, Picture};
 use std::{fmt::Debug, ops::Range};
@@ -237,10 +236,9 @@ impl Experiment for Stride {
 /// The contents of the array after launches that each add one to `count` elements, the first at `start`, `step` apart.
 pub(super) fn incremented(precision: Precision, start: u64, step: u64, count: u64) -> Expected {
     fn of<T: pattern::Element + Pod + Debug>(start: u64, step: u64, count: u64) -> Expected {
-        Expected::exactly(move |first, launches, values: &mut [T]| {
-            pattern::fill(first, SEED, values);
+        Expected::added(move |first, addend, values: &mut [T]| {
             let touched = touched(first, values.len(), start, step, count);
-            T::add_by(step as usize, launches, &mut values[touched]);
+            T::add_by(step as usize, addend, &mut values[touched]);
         })
     }
     match precision {
@@ -407,7 +405,7 @@ mod tests {
     fn launches_add_up_on_touched_elements_alone() {
         let expected = incremented(Precision::F32, 0, 2, 3);
         let mut values = [0f32; 8];
-        pattern::fill(0, SEED, &mut values);
+        pattern::fill(0, pattern::SEED, &mut values);
         for index in [0, 2, 4] {
             values[index] += 7.0;
         }

@@ -11,7 +11,6 @@ use cuda_launch::{Slice, SliceMut};
 use gpu_kernels::copy::{
     LOADS_IN_FLIGHT, copy_persistent, copy_scalar, copy_streaming, copy_unrolled, copy_vector,
 };
-use pattern::SEED;
 use record::{Parameters, Record};
 use report::{Article, Picture};
 
@@ -157,7 +156,7 @@ fn copy(bytes: u64, shape: Shape, work: Work) -> Point {
 
 /// The source, before and after, and the destination, after.
 pub(super) fn pattern() -> Expected {
-    Expected::exactly(|first, _, values: &mut [f32]| pattern::fill(first, SEED, values))
+    Expected::added(|_, _, _: &mut [f32]| ())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Matrices, Place, Point, Precision, Request, Scale,
-    Shape, Work, check_size, covering, covering_2d, findings,
+    Shape, Work, check_size, copy, covering, covering_2d, findings,
 };
 use crate::{
     device::{Backend, DeviceInfo},
@@ -318,13 +318,7 @@ fn bytes_of(elements: u64) -> Result<u64> {
 
 /// A buffer that is read and stays as it is.
 fn source(bytes: u64) -> Buffer {
-    let same = |first, _, window: &mut [f32]| pattern::fill(first, SEED, window);
-    Buffer {
-        bytes,
-        place: Place::Device,
-        before: Contents::Pattern(Precision::F32),
-        after: Expected::exactly(same),
-    }
+    Buffer { bytes, place: Place::Device, before: Contents::Pattern(Precision::F32), after: copy::pattern() }
 }
 
 /// A buffer whose elements are those of the source from these indices.

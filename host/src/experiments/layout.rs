@@ -13,7 +13,7 @@ use gpu_kernels::layout::{
     layout_aos3_all, layout_aos3_one, layout_aos4_all, layout_aos4_one, layout_padded_all, layout_padded_one,
     layout_soa3_all, layout_soa3_one, layout_vector_all, layout_vector_one,
 };
-use pattern::{Element, SEED};
+use pattern::Element;
 use record::{Parameters, Record};
 use report::{Article, Picture};
 
@@ -140,12 +140,11 @@ fn point(kernel: &Kernel, request: &Request, device: &DeviceInfo) -> Result<Poin
 
 /// An array after launches that each add one to the first `fields` of every `pitch` floats.
 fn incremented(pitch: u64, fields: u64) -> Expected {
-    Expected::exactly(move |first, launches, values: &mut [f32]| {
-        pattern::fill(first, SEED, values);
+    Expected::added(move |first, addend, values: &mut [f32]| {
         for field in 0..fields {
             let skipped = (field + pitch - first % pitch) % pitch;
             if let Some(values) = values.get_mut(skipped as usize..) {
-                f32::add_by(pitch as usize, launches, values);
+                f32::add_by(pitch as usize, addend, values);
             }
         }
     })
@@ -182,7 +181,7 @@ mod tests {
         // From the element with the index 6 on, of structures of 4 with 3 fields: 6, 8, 9 and 10 count.
         let expected = incremented(4, 3);
         let mut values = [0_f32; 5];
-        pattern::fill(6, SEED, &mut values);
+        pattern::fill(6, pattern::SEED, &mut values);
         for index in [0, 2, 3, 4] {
             values[index] += 2.0;
         }

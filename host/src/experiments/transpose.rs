@@ -3,7 +3,7 @@
 
 use super::{
     Block, Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Scale,
-    Shape, Work, articles, covering_2d, findings,
+    Shape, Work, articles, copy, covering_2d, findings,
 };
 use crate::{
     device::{Backend, DeviceInfo},
@@ -333,24 +333,19 @@ fn point(kernel: &Kernel, matrix: Matrix, bytes: u64, shape: Shape, padding: u32
         },
         bytes: BytesMoved { read: bytes, written: bytes, footprint: 2 * bytes },
         buffers: vec![
-            Buffer { bytes, place, before: Contents::Pattern(Precision::F32), after: copied() },
+            Buffer { bytes, place, before: Contents::Pattern(Precision::F32), after: copy::pattern() },
             Buffer {
                 bytes,
                 place,
                 before: Contents::Poison,
                 after: match kernel.turns {
-                    Copied => copied(),
+                    Copied => copy::pattern(),
                     Transposed => transposed(matrix),
                 },
             },
         ],
         ..point
     }
-}
-
-/// The source as it was.
-fn copied() -> Expected {
-    Expected::exactly(|first, _, values: &mut [f32]| pattern::fill(first, SEED, values))
 }
 
 /// The transpose of the source: `nx` rows of `ny` elements.
@@ -503,7 +498,7 @@ mod tests {
         let rule = transposed(Matrix { nx: 5, ny: 3 });
         assert_eq!(rule.check(0, 1, &bytes), None);
         assert_eq!(rule.check(7, 1, &bytes[28..]), None);
-        assert!(copied().check(0, 1, &bytes).is_some());
+        assert!(copy::pattern().check(0, 1, &bytes).is_some());
         bytes.swap(4, 8);
         bytes.swap(5, 9);
         bytes.swap(6, 10);
