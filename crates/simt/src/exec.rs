@@ -55,6 +55,7 @@ mod worker;
 
 pub use crate::decode::DecodeError;
 pub(crate) use adjacent::Merged;
+pub(crate) use dependencies::{ADDRESSES, GUARDS};
 pub use error::{ClusterMisfit, LaunchFailure, LoadError};
 pub use kernel::{Kernel, ParameterLayout, Variable, VariableKind};
 pub use launch::launch;

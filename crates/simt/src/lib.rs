@@ -12,6 +12,7 @@ pub mod fault;
 pub mod internals;
 pub mod memory;
 pub mod model;
+pub mod multiprocessor;
 pub mod observe;
 mod registers;
 

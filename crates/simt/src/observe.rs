@@ -99,6 +99,11 @@ pub trait Observer {
     /// do. `written` are ranges of its shared memory that they have written, by offsets; they are there with
     /// [`Observer::REGISTERS`] alone. Not called in launches without clusters of several blocks.
     fn block_resumes(&mut self, block: u64, written: &[Range<u64>]) {}
+    /// Returns true where the current block is to be reported instruction by instruction: the executor interprets it.
+    #[doc(hidden)]
+    fn wants_steps(&self) -> bool {
+        false
+    }
     /// The block has ended, with all its warps.
     fn block_ends(&mut self, block: u64) {}
     /// The run has ended. Called by the thread that executed it, before [`Observation::end`].
@@ -246,6 +251,9 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn block_resumes(&mut self, block: u64, written: &[Range<u64>]) {
         self.0.block_resumes(block, written);
         self.1.block_resumes(block, written);
+    }
+    fn wants_steps(&self) -> bool {
+        self.0.wants_steps() || self.1.wants_steps()
     }
     fn block_ends(&mut self, block: u64) {
         self.0.block_ends(block);

@@ -173,6 +173,8 @@ card! {
     loads_in_flight: f64,
     /// Calibration: clocks between the starts of two blocks on a multiprocessor.
     block_clocks: f64,
+    /// Calibration: clocks from the end of a block until the next one takes its place.
+    block_refill_clocks: f64,
     /// Calibration: clocks of constant memory for each address of a request.
     constant_clocks: f64,
     /// Calibration: clocks of the whole L2 for a part of a line that an atomic or a scattered store changes, beside the
@@ -306,6 +308,7 @@ impl Card {
             ("atomic_float_clocks", self.atomic_float_clocks),
             ("shared_atomic_clocks", self.shared_atomic_clocks),
             ("block_clocks", self.block_clocks),
+            ("block_refill_clocks", self.block_refill_clocks),
             ("constant_clocks", self.constant_clocks),
             ("dram_turnaround", self.dram_turnaround),
             ("warp_overhead_ns", self.warp_overhead_ns),

@@ -92,8 +92,12 @@ pub trait Modelled {
     #[doc(hidden)]
     fn model(&self) -> Counters;
 
-    /// Returns the modelled time on the card.
+    /// Returns the time on the card by the model's formula.
     fn time(&self, card: &Card) -> LaunchTime;
+
+    /// Returns the time on the card if its busiest multiprocessor takes so many nanoseconds for its blocks, by
+    /// [simulation](crate::multiprocessor); 0 for the formula.
+    fn time_of(&self, busy_ns: f64, card: &Card) -> LaunchTime;
 
     /// Returns the hit rate of loads in L2 by bytes, from 0 to 1. It is 0 if DRAM's granules would make it negative or
     /// nothing is loaded.
@@ -120,6 +124,7 @@ impl Modelled for LaunchCounters {
             imbalance: self.imbalance,
             longest_warp: self.longest_warp,
             pace: self.pace,
+            busy_ns: 0.0,
             resident_warps: f64::from(self.resident_warps),
             round_trips: self.round_trips,
             chained_loads: self.chained_loads,
@@ -179,7 +184,11 @@ impl Modelled for LaunchCounters {
     }
 
     fn time(&self, card: &Card) -> LaunchTime {
-        let mut counters = self.model();
+        self.time_of(0.0, card)
+    }
+
+    fn time_of(&self, busy_ns: f64, card: &Card) -> LaunchTime {
+        let mut counters = Counters { busy_ns, ..self.model() };
         let again = self.l2_sectors_again as f64 * SECTOR_BYTES as f64;
         counters.dram_read.granules += again / f64::from(card.dram_granule_bytes);
         counters.dram_read.lines += again / LINE_BYTES as f64;

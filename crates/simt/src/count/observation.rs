@@ -15,6 +15,7 @@ use super::windows::ManagedWindow;
 use super::worst::Worst;
 use crate::exec::{self, Executed, Launch, LaunchFailure, Program};
 use crate::memory::Memory;
+use crate::multiprocessor::{Recorder, Sample, Traces};
 use crate::observe::{Observation, Observer};
 use counters::{Counts, LaunchCounters};
 use std::ops;
@@ -53,6 +54,8 @@ pub struct CounterObservation {
     /// Other cards' memory, for workers that count stores to it.
     of_peers: Arc<[ops::Range<u64>]>,
     ptxas: Ptxas,
+    /// Blocks that are recorded.
+    sample: Sample,
 }
 
 /// Executes a launch and counts it in `counters`.
@@ -80,6 +83,8 @@ pub struct Finished {
     pub l2: L2State,
     /// Pages of managed memory that each window touched, with their order, for the code that migrates them.
     pub managed: Vec<ManagedWindow>,
+    /// What the warps of some blocks did, for the launch's time.
+    pub traces: Traces,
 }
 
 impl std::fmt::Debug for CounterObservation {
@@ -93,7 +98,9 @@ impl CounterObservation {
     pub fn new(shape: LaunchShape, mut l2: L2State) -> Self {
         let rules = Rules::new(l2.card(), &shape);
         l2.begin_launch();
+        let sample = shape.sample(l2.card());
         Self {
+            sample,
             rules,
             pool: Mutex::default(),
             managed: trails::managed(&shape.ranges),
@@ -111,7 +118,7 @@ impl CounterObservation {
 
     /// Returns the results. After a failed launch they cover the runs before the failure.
     pub fn finish(self) -> Finished {
-        let Self { shape, rules, pool, merged, of_host, of_peers, .. } = self;
+        let Self { shape, rules, pool, merged, of_host, of_peers, sample, .. } = self;
         let mut merged = merged.into_inner().unwrap_or_else(PoisonError::into_inner);
         merged.end_launch(&rules.cut);
         let mut counts = BySite::<Counts>::default();
@@ -121,6 +128,7 @@ impl CounterObservation {
         let mut stores = PeerStores::new(of_peers);
         let (mut contested, mut matched_values, mut cluster_requests) = (Contested::default(), 0, 0);
         let mut hottest = Hottest::default();
+        let mut recorders = Vec::new();
         for mut run in pool.into_inner().unwrap_or_else(PoisonError::into_inner) {
             run.settle(&rules);
             for (site, of_run) in run.counts.iter().filter(|(_, counts)| **counts != Counts::default()) {
@@ -135,6 +143,7 @@ impl CounterObservation {
             matched_values += run.matched_values;
             cluster_requests += run.cluster_requests;
             hottest.add(run.hottest);
+            recorders.push(run.recorder);
         }
         let link = &mut merged.link;
         [link.split_loads, link.split_stores] = host_pages.split;
@@ -153,12 +162,15 @@ impl CounterObservation {
             cluster_requests,
             ..merged.counters(&shape, &rules, &counts, &totals)
         };
-        Finished { counters, l2: merged.l2, managed: merged.windows.finish_managed() }
+        let traces = Traces::of(&sample, recorders.into_iter());
+        Finished { counters, l2: merged.l2, managed: merged.windows.finish_managed(), traces }
     }
 
     fn new_run(&self) -> Run {
         let of_peers = self.of_peers.clone();
-        Run::new(&self.rules, self.managed.clone(), self.of_host.clone(), of_peers, self.ptxas.clone())
+        let (managed, of_host) = (self.managed.clone(), self.of_host.clone());
+        let recorder = Recorder::new(self.sample.clone());
+        Run::new(&self.rules, managed, of_host, of_peers, self.ptxas.clone(), recorder)
     }
 }
 

@@ -19,6 +19,7 @@
 use super::run::Run;
 use super::shape::Rules;
 use super::steady::{Memo, Path};
+use crate::coalescing::constant_replays;
 use crate::observe::{Access, At, Distance, Observer, Operation, Rows, Site, Space, SteadyAccess, Tallies};
 use std::ops::Range;
 
@@ -106,6 +107,17 @@ impl CounterObserver {
         }
     }
 
+    /// Records an access of a sampled block.
+    #[cold]
+    fn record(&mut self, at: At, access: &Access<'_>) {
+        let wavefronts = match access.space {
+            Space::Shared | Space::Cluster => self.shared_wavefronts(at, access).taken,
+            Space::Constant => constant_replays(self.rules.capability, access.addresses, access.active),
+            Space::Global | Space::Local => 0,
+        };
+        self.run.recorder.access(at, access, wavefronts);
+    }
+
     #[inline(always)]
     pub(super) fn note_phase(&mut self, operation: Operation) {
         if operation == Operation::Load {
@@ -129,6 +141,7 @@ impl Observer for CounterObserver {
         self.run.totals.blocks += 1;
         self.run.totals.warps += u64::from(warps);
         self.begin_block(block);
+        self.run.recorder.begin(block, warps as usize);
     }
 
     fn block_issued(&mut self, distance: Distance) {
@@ -139,7 +152,12 @@ impl Observer for CounterObserver {
         self.run.blocks.push(distance.instructions);
     }
 
+    fn wants_steps(&self) -> bool {
+        self.run.recorder.is_recording()
+    }
+
     fn block_ends(&mut self, block: u64) {
+        self.run.recorder.end();
         if self.block == block {
             self.end_block();
         }
@@ -156,6 +174,9 @@ impl Observer for CounterObserver {
         let counts = self.run.site(at.site.0);
         counts.instructions += 1;
         counts.thread_instructions += if active == u32::MAX { 32 } else { u64::from(active.count_ones()) };
+        if self.run.recorder.is_recording() {
+            self.run.recorder.issue(at);
+        }
     }
 
     #[inline]
@@ -171,6 +192,9 @@ impl Observer for CounterObserver {
             return;
         }
         self.come_to(at.block);
+        if self.run.recorder.is_recording() {
+            self.record(at, access);
+        }
         self.lanes_access(at, access);
     }
 
@@ -180,6 +204,9 @@ impl Observer for CounterObserver {
             return;
         }
         self.come_to(at.block);
+        if self.run.recorder.is_recording() {
+            self.record(at, &access.with(&access.addresses()));
+        }
         if access.operation.is_atomic()
             && (access.space == Space::Global || self.run.contest(at.site).is_some())
         {
@@ -193,6 +220,9 @@ impl Observer for CounterObserver {
             return;
         }
         self.come_to(at.block);
+        if self.run.recorder.is_recording() {
+            self.record(at, &access.with(&rows.addresses(access.base, access.step)));
+        }
         if access.operation.is_atomic() && self.run.contest(at.site).is_some() {
             return self.lanes_access(at, &access.with(&rows.addresses(access.base, access.step)));
         }

@@ -22,6 +22,7 @@ use super::steady::Memo;
 use super::trails::{Numbered, Trails};
 use super::worst::Worst;
 use crate::exec::Merged;
+use crate::multiprocessor::Recorder;
 use crate::observe::{Access, Notes, Site};
 use counters::Counts;
 use std::ops::{AddAssign, Range};
@@ -110,6 +111,7 @@ pub(super) struct Run {
     pub(super) matched_values: u64,
     pub(super) cluster_requests: u64,
     pub(super) shared: SharedMemory,
+    pub(super) recorder: Recorder,
     most_groups: usize,
 }
 
@@ -120,6 +122,7 @@ impl Run {
         of_host: Arc<[OfHost]>,
         of_peers: Arc<[Range<u64>]>,
         ptxas: Ptxas,
+        recorder: Recorder,
     ) -> Self {
         Self {
             counts: BySite::default(),
@@ -142,6 +145,7 @@ impl Run {
             matched_values: 0,
             cluster_requests: 0,
             shared: SharedMemory::new(rules.banks, rules.level),
+            recorder,
             most_groups: MOST_GROUPS,
         }
     }

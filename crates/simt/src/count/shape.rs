@@ -8,6 +8,7 @@ use crate::cards::{Card, Occupancy};
 use crate::coalescing::{Addresses, BankMode, BankRule, Coalescer, LANES};
 use crate::decode::Level;
 use crate::exec::{Chained, Merged, SiteInfo};
+use crate::multiprocessor::{self, Sample};
 use crate::ptx::ScalarType;
 use crate::ptx::op::memory::{Atomic, Memory};
 use crate::ptx::op::words::Update;
@@ -154,6 +155,8 @@ pub struct LaunchShape {
     /// Sites of atomics for whose words threads contest if they are in shared memory, ascending.
     #[doc(hidden)]
     pub contests: Vec<(u32, Contest)>,
+    /// True if some blocks are recorded, for the time of a launch; not where blocks wait for each other.
+    pub records: bool,
     /// Managed memory, pinned memory and that of other cards, ascending. An empty list costs nothing.
     pub ranges: Vec<Range>,
 }
@@ -188,12 +191,22 @@ impl LaunchShape {
             merged: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.merged?))).collect(),
             float_atomics: numbers(|site| adds_floats(&site.op)),
             contests: Contest::all(sites),
+            records: false,
             ranges: Vec::new(),
         }
     }
 
     pub(super) fn warps_of_block(&self) -> u64 {
         self.block.iter().map(|&threads| u64::from(threads)).product::<u64>().div_ceil(LANES as u64).max(1)
+    }
+
+    /// The blocks to record.
+    pub(super) fn sample(&self, card: &Card) -> Sample {
+        if self.records && multiprocessor::is_simulated(card) {
+            Sample::of(self.blocks(), self.occupancy.blocks, card)
+        } else {
+            Sample::default()
+        }
     }
 
     pub(super) fn blocks(&self) -> u64 {

@@ -173,6 +173,11 @@ impl<'a> Compiler<'a> {
         {
             (site.slots, site.dependency_clocks) = (slots, clocks);
         }
+        for (place, site) in self.sites.iter_mut().enumerate().skip(first as usize) {
+            let cells = |slots: &[Slot]| slots.iter().map(|slot| slot.cell).collect();
+            (site.reads, site.writes) = (cells(self.uses.sources(place)), cells(self.uses.results(place)));
+            site.address = self.uses.address(place).map(|slot| slot.cell);
+        }
         let live = Liveness::new(&cfg, &layout, &self.uses, (&self.steps, &self.rare), first);
         let cells = layout.cells().map_err(wrong)?;
         let changing = |when: Changes| {

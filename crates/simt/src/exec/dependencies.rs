@@ -30,10 +30,10 @@ use std::collections::HashMap;
 const OVERLAPPING: u32 = 4;
 
 /// Clocks that a predicate takes longer to decide whether an instruction executes than to be an operand.
-const GUARDS: u32 = 9;
+pub(crate) const GUARDS: u32 = 9;
 
 /// Clocks that a result takes longer to be an address.
-const ADDRESSES: u32 = 2;
+pub(crate) const ADDRESSES: u32 = 2;
 
 /// Returns the clocks that each instruction adds to its basic block.
 pub(super) fn find(

@@ -225,6 +225,11 @@ impl Program {
     }
 
     /// Returns true if a block of a kernel may wait for another one: in a spin loop, or in a function that it calls.
+    pub fn waits_for_blocks(&self, kernel: &Kernel) -> bool {
+        self.may_wait(kernel.function)
+    }
+
+    /// The same of the function of this number.
     pub(super) fn may_wait(&self, kernel: u32) -> bool {
         let waits = |step: &Step| match step.action {
             Action::Branch(branch) => branch.spins,

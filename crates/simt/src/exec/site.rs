@@ -50,6 +50,14 @@ pub struct SiteInfo {
     /// True for an access to global memory whose address depends on a value from global memory.
     #[doc(hidden)]
     pub indexed: bool,
+    /// Registers that it reads, its guard included, and those that it writes: columns of its function's frame.
+    #[doc(hidden)]
+    pub reads: Vec<u32>,
+    #[doc(hidden)]
+    pub writes: Vec<u32>,
+    /// The one among those that it reads which holds its address.
+    #[doc(hidden)]
+    pub address: Option<u32>,
     /// Clocks by which it makes the longest chain of dependent instructions of its basic block longer.
     #[doc(hidden)]
     pub dependency_clocks: f32,
@@ -138,6 +146,9 @@ impl SiteInfo {
             load_weight: 0.0,
             merged: None,
             chained: None,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            address: None,
             dependency_clocks: 0.0,
             combined: false,
             guarded_by: None,

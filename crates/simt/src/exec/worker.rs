@@ -383,7 +383,8 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
         let is_cancelled = || self.failed.load(Ordering::Relaxed) < first;
         let is_last = group.members[member].next == group.members[member].end;
         let code = self.code();
-        let mut runner = self.runner(worker, group, (member, code), &is_cancelled);
+        let executed = code.filter(|_| !group.members[member].observer.wants_steps());
+        let mut runner = self.runner(worker, group, (member, executed), &is_cancelled);
         let before = runner.counts.warp_instructions;
         let outcome = runner.turn();
         let issued = runner.counts.warp_instructions - before;

@@ -30,6 +30,9 @@ pub struct Counters {
     /// Instructions of the warps for which others wait at barriers, each up to the next one, over those of a mean warp: of a block
     /// whose warps take turns while the others wait, as many as it has warps. 0 if unknown, and then they are taken to be alike.
     pub pace: f64,
+    /// Nanoseconds of the busiest multiprocessor by [simulation](crate::multiprocessor); 0 if unknown, and then the formula's levels are
+    /// combined.
+    pub busy_ns: f64,
     /// Warps resident on a multiprocessor, from its [occupancy](crate::cards::Occupancy).
     pub resident_warps: f64,
     /// Dependent loads of a warp: 1 when all its loads are issued before the first is used. Four loads in flight make
@@ -145,6 +148,7 @@ impl Default for Counters {
             imbalance: 0.0,
             longest_warp: 0.0,
             pace: 0.0,
+            busy_ns: 0.0,
             resident_warps: 1.0,
             round_trips: 0.0,
             chained_loads: 0.0,

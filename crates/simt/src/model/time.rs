@@ -178,9 +178,17 @@ impl LaunchTime {
         let waiting = smooth_maximum(&[memory, waits], overlapping(card.wait_sharpness, card.lockstep));
         let sharpness = overlapping(card.sharpness, card.lockstep);
         let on_chip = smooth_maximum(&[on_chip, in_loops], sharpness);
-        let busy = smooth_maximum(&[waiting, on_chip, issue, starts], sharpness);
-        // Combined as in the whole, so that the parts add up to no less than it.
-        let latency = smooth_maximum(&[waits, starts], sharpness);
+        let (busy, latency) = if counters.busy_ns > 0.0 {
+            let busy = counters.busy_ns * 1e-9;
+            // The time in which no level is busy.
+            (busy, (busy - dram.max(l2).max(on_chip).max(issue)).max(0.0))
+        } else {
+            // Latency is combined as in the whole, so that the parts add up to no less than it.
+            (
+                smooth_maximum(&[waiting, on_chip, issue, starts], sharpness),
+                smooth_maximum(&[waits, starts], sharpness),
+            )
+        };
         // Atomics that meet in one place come at the end of most kernels. If all blocks run at once, nothing hides them.
         let seconds = launch + smooth_maximum(&[busy, contended], overlapping(card.wait_sharpness, 1.0));
         Self { seconds, launch, dram, l2: l2.max(contended), on_chip, issue, latency }

@@ -130,7 +130,12 @@ fn launches(
         }
         let finished = observation.finish();
         l2 = finished.l2;
-        Finished { counters: finished.counters, l2: L2State::new(card.clone()), managed: finished.managed }
+        Finished {
+            counters: finished.counters,
+            l2: L2State::new(card.clone()),
+            managed: finished.managed,
+            traces: finished.traces,
+        }
     };
     vec![launch(), launch()]
 }

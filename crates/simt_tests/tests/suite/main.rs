@@ -70,6 +70,7 @@ mod model_article;
 mod model_camping;
 mod model_h200;
 mod model_kernels;
+mod model_multiprocessor;
 mod model_time;
 mod model_transpose;
 mod model_unknown;

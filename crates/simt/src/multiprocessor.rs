@@ -1,0 +1,223 @@
+//! Simulates one multiprocessor, instruction by instruction, for the time of a launch.
+//!
+//! The [model](crate::model)'s formula knows how much a launch needs of each resource; it does not know in which order. Warps
+//! wait at barriers, end early, do the same thing at the same time, and find memory busy or idle; how far their waits and their work
+//! overlap decides most of the time of kernels that no single resource bounds. So a launch's time comes from a simulation of what
+//! the warps of a few blocks did:
+//!
+//! 1. [`trace`]: while the kernel is executed, some blocks are recorded: each warp's instructions, and the sectors or
+//!    wavefronts of its accesses.
+//! 2. [`order`]: the instructions are put into the order that ptxas makes of them: loads move up, loops are unrolled, short bodies
+//!    of branches become conditional instructions.
+//! 3. [`simulation`]: a multiprocessor executes them. It has schedulers with their units, a pipeline for shared memory and L1, barriers,
+//!    and room for as many blocks as the occupancy allows. A scoreboard tells when each register's value is there.
+//! 4. [`memory`]: L1 is simulated with its lines. L2 and device memory are queues that serve this multiprocessor's share, at the
+//!    rate that the formula gives for this launch.
+//!
+//! A multiprocessor's blocks are simulated until the second round of resident blocks has begun and ended; further rounds take as long
+//! as the second. Long blocks are simulated up to a number of instructions, and the rest is taken to go on in the same way.
+//!
+//! Trace-driven simulation of a GPU's schedulers and scoreboards is that of Bakhoda et al., "Analyzing CUDA Workloads Using a Detailed
+//! GPU Simulator" (ISPASS 2009), and of Khairy et al., "Accel-Sim" (ISCA 2020); that one multiprocessor and its share of memory
+//! are enough is the interval of Huang et al., "GPUMech" (MICRO 2014).
+//!
+//! # A worked example
+//!
+//! One warp adds up two numbers that are in device memory, on an H200; clocks, and what delays each instruction:
+//!
+//! ```text
+//!  41    ld.global a, [p]       the warp's start
+//!  42    ld.global b, [q]       one instruction a clock
+//! 698    add c, a, b            b: 655 clocks after 43, when the pipeline had served its request
+//! 702    st.global [r], c       c: 4 clocks
+//! ```
+
+mod code;
+mod memory;
+mod order;
+mod simulation;
+mod trace;
+
+pub use trace::Traces;
+pub(crate) use trace::{Recorder, Sample};
+
+use crate::cards::Card;
+use crate::coalescing::SECTOR_BYTES;
+use crate::count::Modelled;
+use crate::exec::SiteInfo;
+use crate::model::{Counters, LaunchTime};
+use code::Code;
+use counters::LaunchCounters;
+use memory::Rates;
+use order::{Ordered, Orderer};
+use simulation::{Multiprocessor, Order, Outcome};
+use std::cmp::Reverse;
+
+/// Most instructions of a block that are recorded and simulated, and of one that has a multiprocessor to itself.
+const MOST_OF_BLOCK: usize = 60_000;
+const MOST_ALONE: usize = 250_000;
+
+/// Most instructions of a launch that are simulated, roughly.
+const MOST: usize = 240_000;
+
+/// Rounds of resident blocks that are simulated where there are more.
+const ROUNDS: usize = 3;
+
+/// Returns true if times on this card come from a simulation: those of its instructions and memories are known.
+pub(crate) fn is_simulated(card: &Card) -> bool {
+    card.compute_capability.at_least(7, 0) && card.chain_clocks.iter().all(|clocks| *clocks > 0.0)
+}
+
+impl Traces {
+    /// Returns the time of a launch with these counters; None if nothing was recorded, or the kernel does what the simulation does not
+    /// know.
+    ///
+    /// `shared_bytes` are those of a block.
+    pub fn time(
+        &self,
+        sites: &[SiteInfo],
+        counters: &LaunchCounters,
+        shared_bytes: u32,
+        card: &Card,
+    ) -> Option<LaunchTime> {
+        let code = Code::of(self, sites).filter(|_| !self.blocks.is_empty() && is_simulated(card))?;
+        let (order, kept) = self.ordered(&code);
+        let launch = Launch { traces: self, code: &code, order: &order, kept, counters, shared_bytes, card };
+        Some(counters.time_of(launch.clocks() / card.clock_mhz * 1e3, card))
+    }
+
+    /// Returns each warp's instructions in order, and which share of each block's instructions these are.
+    fn ordered(&self, code: &Code) -> (Order, Vec<f64>) {
+        let mut orderer = Orderer::new(code);
+        let mut blocks = Vec::with_capacity(self.blocks.len());
+        let mut kept = Vec::with_capacity(self.blocks.len());
+        let most = if self.are_alone { MOST_ALONE } else { MOST_OF_BLOCK };
+        for block in &self.blocks {
+            let mut warps: Vec<Vec<Ordered>> = block.warps.iter().map(|warp| orderer.ordered(warp)).collect();
+            let length: usize = warps.iter().map(Vec::len).sum();
+            let share = (most as f64 / length.max(1) as f64).min(1.0);
+            if share < 1.0 {
+                warps
+                    .iter_mut()
+                    .for_each(|warp| warp.truncate(((warp.len() as f64 * share) as usize).max(1)));
+            }
+            let recorded: usize = block.warps.iter().map(|warp| warp.issues.len()).sum();
+            let issued: u64 = block.warps.iter().map(|warp| warp.issued).sum();
+            kept.push(share * recorded as f64 / issued.max(1) as f64);
+            blocks.push(warps);
+        }
+        let Orderer { placed, registers, .. } = orderer;
+        (Order { placed, blocks, registers }, kept)
+    }
+}
+
+/// A launch whose time is sought.
+struct Launch<'a> {
+    traces: &'a Traces,
+    code: &'a Code,
+    order: &'a Order,
+    /// Share of each block's instructions that are simulated.
+    kept: Vec<f64>,
+    counters: &'a LaunchCounters,
+    shared_bytes: u32,
+    card: &'a Card,
+}
+
+impl Launch<'_> {
+    /// Clocks of the busiest multiprocessor.
+    fn clocks(&self) -> f64 {
+        let model = self.counters.model();
+        let multiprocessors = f64::from(self.card.multiprocessors);
+        let share = model.blocks / multiprocessors;
+        if share <= 1.0 { self.alone(&model) } else { self.together(&model, share) }
+    }
+
+    /// Where each block has a multiprocessor to itself: the longest of those that were recorded, and longer if the launch has a longer one.
+    fn alone(&self, model: &Counters) -> f64 {
+        let issued = |block: &usize| self.traces.blocks[*block].warps.iter().map(|warp| warp.issued).max();
+        let mut blocks: Vec<usize> = (0..self.traces.blocks.len()).collect();
+        blocks.sort_by_key(|block| Reverse(issued(block)));
+        blocks.truncate(SIMULATED_ALONE);
+        let clocks = |block: &usize| {
+            let sectors = self.simulate(*block, 1, 1, self.counted_rates()).sectors;
+            let rates = self.rates(sectors / self.kept[*block]);
+            self.simulate(*block, 1, 1, rates).clocks * self.longest_over_simulated(*block)
+        };
+        let longest = blocks.iter().map(clocks).fold(0.0, f64::max);
+        let recorded = blocks.first().and_then(issued).unwrap_or(0).max(1);
+        let mean = self.counters.total.instructions as f64 / model.warps.max(1.0);
+        longest * (model.longest_warp * mean / recorded as f64).clamp(1.0, MOST_LONGER)
+    }
+
+    /// Instructions of a block's longest warp over those of it that are simulated: others wait for it, and end before.
+    fn longest_over_simulated(&self, block: usize) -> f64 {
+        let warps = self.traces.blocks[block].warps.iter().zip(&self.order.blocks[block]);
+        let longest = warps.max_by_key(|(warp, _)| warp.issued);
+        longest.map_or(1.0, |(warp, order)| {
+            // Instructions that machine code does not have are among both.
+            let recorded = warp.issues.len().max(1) as f64;
+            warp.issued as f64 / recorded * (recorded / order.len().max(1) as f64).max(1.0)
+        })
+    }
+
+    /// Where multiprocessors have several blocks, `share` on average.
+    fn together(&self, model: &Counters, share: f64) -> f64 {
+        let most = share.ceil();
+        let resident = (self.counters.resident_blocks as usize).max(1);
+        let of_block =
+            self.order.blocks.iter().flatten().map(Vec::len).sum::<usize>() / self.order.blocks.len();
+        let affordable = (MOST / (of_block * resident).max(1)).max(1);
+        let simulated = (ROUNDS.min(affordable) * resident).min(most as usize);
+        let kept = self.kept.iter().sum::<f64>() / self.kept.len() as f64;
+        let begun = resident.min(simulated);
+        let sectors = self.simulate(0, begun, resident, self.counted_rates()).sectors / begun as f64;
+        let rates = self.rates(sectors / kept);
+        let all = self.simulate(0, simulated, resident, rates).clocks;
+        let clocks = if most as usize <= simulated {
+            all
+        } else if simulated > begun {
+            let first = self.simulate(0, begun, resident, rates).clocks;
+            all + (share - simulated as f64) * (all - first) / (simulated - begun) as f64
+        } else {
+            // Such long blocks begin and end in no time.
+            all * share / begun as f64
+        };
+        // Where blocks differ, the multiprocessor counts that has most to do.
+        clocks * (model.imbalance * share / most).max(1.0) / kept
+    }
+
+    fn simulate(&self, first: usize, count: usize, resident: usize, rates: Rates) -> Outcome {
+        let shared_bytes = u64::from(self.shared_bytes) * resident as u64;
+        let traces = (self.code, self.traces, self.order);
+        Multiprocessor::new(traces, self.card, rates, shared_bytes).execute(first, count, resident)
+    }
+
+    /// What a sector costs by the formula, if so many as were counted pass L2.
+    fn counted_rates(&self) -> Rates {
+        let model = self.counters.model();
+        self.rates((model.l2_sectors_read + model.l2_sectors_written) / model.blocks)
+    }
+
+    /// What a sector costs, if this many of each block pass L2 and take the time of the formula together.
+    fn rates(&self, sectors_of_block: f64) -> Rates {
+        let mut model = self.counters.model();
+        (model.hottest_rounds, model.hottest_operations) = (0.0, 0.0);
+        let time = LaunchTime::new(&model, self.card);
+        let busy = f64::from(self.card.multiprocessors).min(model.blocks);
+        let sectors = sectors_of_block * model.blocks;
+        let clocks = |seconds: f64| match sectors > 0.0 {
+            true => seconds * self.card.clock_mhz * 1e6 * busy / sectors,
+            false => 0.0,
+        };
+        let fetched = model.dram_read.granules * f64::from(self.card.dram_granule_bytes);
+        let read = model.l2_sectors_read * SECTOR_BYTES as f64;
+        let missed = if read > 0.0 { (fetched / read).min(1.0) } else { 0.0 };
+        Rates { l2: clocks(time.l2), dram: clocks(time.dram), missed }
+    }
+}
+
+/// Blocks that are simulated where each has a multiprocessor to itself: those with the longest warps.
+const SIMULATED_ALONE: usize = 2;
+
+/// Most by which the longest warp of a launch is taken to be longer than those that were recorded.
+const MOST_LONGER: f64 = 4.0;

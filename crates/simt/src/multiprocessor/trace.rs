@@ -1,0 +1,226 @@
+//! Records what the warps of a few blocks issue and access, for the [simulation](super) of a multiprocessor.
+
+use super::{MOST_ALONE, MOST_OF_BLOCK, ROUNDS};
+use crate::cards::Card;
+use crate::coalescing::{LINE_BYTES, SECTOR_BYTES};
+use crate::observe::{Access, At, Operation, Site, Space};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Blocks that are recorded where each has a multiprocessor to itself.
+const RECORDED_ALONE: u64 = 8;
+
+/// An instruction that a warp issued.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Issue {
+    pub(super) site: Site,
+    /// Its access to memory, by its index in the warp's list.
+    pub(super) access: Option<u32>,
+}
+
+/// How a request to memory is served.
+#[derive(Clone, Debug)]
+pub(super) enum Request {
+    /// By shared memory, in this many wavefronts.
+    Shared {
+        wavefronts: u32,
+    },
+    /// By constant memory, of which the lanes ask for this many addresses.
+    Constant {
+        addresses: u32,
+    },
+    Global(GlobalRequest),
+}
+
+/// A request that passes through L1.
+#[derive(Clone, Debug)]
+pub(super) struct GlobalRequest {
+    pub(super) operation: Operation,
+    /// True for local memory, whose stores stay in L1.
+    pub(super) is_local: bool,
+    /// True if L1 does not keep what it loads.
+    pub(super) past_l1: bool,
+    /// Distinct sectors, by their numbers: a range of the warp's list.
+    pub(super) sectors: Range<u32>,
+    /// Bytes that the lanes ask for.
+    pub(super) bytes: u32,
+}
+
+/// What a warp did.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WarpTrace {
+    pub(super) issues: Vec<Issue>,
+    pub(super) requests: Vec<Request>,
+    pub(super) sectors: Vec<u64>,
+    /// Instructions that it issued, those that were not kept included.
+    pub(super) issued: u64,
+}
+
+/// What the warps of a block did.
+#[derive(Clone, Debug)]
+pub(super) struct BlockTrace {
+    pub(super) block: u64,
+    pub(super) warps: Vec<WarpTrace>,
+}
+
+/// The blocks of a launch that are recorded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sample {
+    /// Ascending.
+    blocks: Arc<[u64]>,
+    /// True if each block has a multiprocessor to itself.
+    are_alone: bool,
+}
+
+/// The recorded blocks of a launch.
+#[derive(Debug, Default)]
+pub struct Traces {
+    pub(super) blocks: Vec<BlockTrace>,
+    /// True if each block has a multiprocessor to itself.
+    pub(super) are_alone: bool,
+}
+
+/// Records the sampled blocks of a worker.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    sample: Sample,
+    /// The block that is being executed, if it is among them.
+    current: Option<BlockTrace>,
+    /// Most instructions of a warp that are kept.
+    most: usize,
+    recorded: Vec<BlockTrace>,
+}
+
+impl Sample {
+    /// Returns the blocks to record of a launch of so many blocks: of those that one multiprocessor executes, as many as are simulated,
+    /// in rounds of blocks that are resident together; or where there are fewer blocks than multiprocessors, some of all.
+    ///
+    /// For example, of 100 000 blocks on 132 multiprocessors with room for 8 each, one multiprocessor has the blocks 44, 176, 308 and so
+    /// on, 758 of them. Recorded are eight in a row from the 126th, from the 379th and from the 631st on.
+    pub(crate) fn of(blocks: u64, resident: u32, card: &Card) -> Self {
+        let multiprocessors = u64::from(card.multiprocessors);
+        if blocks <= multiprocessors {
+            let chosen = blocks.min(RECORDED_ALONE);
+            let blocks = (0..chosen).map(|index| (2 * index + 1) * blocks / (2 * chosen)).collect();
+            return Self { blocks, are_alone: true };
+        }
+        let (first, resident, rounds) = (multiprocessors / 3, u64::from(resident.max(1)), ROUNDS as u64);
+        let there = (blocks - first).div_ceil(multiprocessors);
+        let places: BTreeSet<u64> = if there <= rounds * resident {
+            (0..there).collect()
+        } else {
+            let begin = |round: u64| ((2 * round + 1) * there / (2 * rounds)).min(there - resident);
+            (0..rounds).flat_map(|round| begin(round)..begin(round) + resident).collect()
+        };
+        Self {
+            blocks: places.into_iter().map(|place| first + place * multiprocessors).collect(),
+            are_alone: false,
+        }
+    }
+
+    fn most_issues(&self) -> usize {
+        if self.are_alone { MOST_ALONE } else { MOST_OF_BLOCK }
+    }
+}
+
+impl Traces {
+    /// Collects what workers recorded.
+    pub(crate) fn of(sample: &Sample, recorders: impl Iterator<Item = Recorder>) -> Self {
+        let mut blocks: Vec<BlockTrace> = recorders.flat_map(|recorder| recorder.recorded).collect();
+        blocks.sort_by_key(|trace| trace.block);
+        Self { blocks, are_alone: sample.are_alone }
+    }
+}
+
+impl Recorder {
+    pub(crate) fn new(sample: Sample) -> Self {
+        Self { sample, current: None, most: 0, recorded: Vec::new() }
+    }
+
+    /// Begins a block of this many warps.
+    pub(crate) fn begin(&mut self, block: u64, warps: usize) {
+        self.end();
+        if self.sample.blocks.binary_search(&block).is_ok() {
+            self.most = self.sample.most_issues() / warps.max(1);
+            self.current = Some(BlockTrace { block, warps: vec![WarpTrace::default(); warps] });
+        }
+    }
+
+    /// Ends the current block.
+    pub(crate) fn end(&mut self) {
+        self.recorded.extend(self.current.take());
+    }
+
+    /// Returns true while a sampled block is executed.
+    #[inline(always)]
+    pub(crate) fn is_recording(&self) -> bool {
+        self.current.is_some()
+    }
+
+    fn warp(&mut self, at: At) -> Option<&mut WarpTrace> {
+        let current = self.current.as_mut().filter(|trace| trace.block == at.block)?;
+        current.warps.get_mut(at.warp as usize)
+    }
+
+    /// Records an instruction.
+    #[cold]
+    pub(crate) fn issue(&mut self, at: At) {
+        let most = self.most;
+        let Some(warp) = self.warp(at) else { return };
+        warp.issued += 1;
+        if warp.issues.len() < most {
+            warp.issues.push(Issue { site: at.site, access: None });
+        }
+    }
+
+    /// Records the access of the instruction that was issued last; `wavefronts` are those of shared memory, and the
+    /// addresses of constant memory.
+    #[cold]
+    pub(crate) fn access(&mut self, at: At, access: &Access<'_>, wavefronts: u32) {
+        let most = self.most;
+        let Some(warp) = self.warp(at).filter(|warp| warp.issued as usize <= most) else { return };
+        let Some(last) = warp.issues.last_mut().filter(|issue| issue.site == at.site) else { return };
+        let lanes = || (0..32).filter(|lane| access.active >> lane & 1 != 0);
+        let request = match access.space {
+            Space::Shared | Space::Cluster => Request::Shared { wavefronts },
+            Space::Constant => Request::Constant { addresses: wavefronts },
+            Space::Global | Space::Local => {
+                let first = warp.sectors.len();
+                for lane in lanes() {
+                    let address = match access.space {
+                        Space::Global => access.addresses[lane],
+                        _ => local_address(at, lane as u64, access.addresses[lane]),
+                    };
+                    let last = address + u64::from(access.bytes) - 1;
+                    warp.sectors.extend(address / SECTOR_BYTES..=last / SECTOR_BYTES);
+                }
+                warp.sectors[first..].sort_unstable();
+                let mut kept = first;
+                for index in first..warp.sectors.len() {
+                    if kept == first || warp.sectors[kept - 1] != warp.sectors[index] {
+                        warp.sectors[kept] = warp.sectors[index];
+                        kept += 1;
+                    }
+                }
+                warp.sectors.truncate(kept);
+                Request::Global(GlobalRequest {
+                    operation: access.operation,
+                    is_local: access.space == Space::Local,
+                    past_l1: access.past_l1,
+                    sectors: first as u32..kept as u32,
+                    bytes: access.active.count_ones() * access.bytes,
+                })
+            }
+        };
+        last.access = Some(warp.requests.len() as u32);
+        warp.requests.push(request);
+    }
+}
+
+/// Returns an address for a lane's local memory: a word of all lanes makes a line, and no two warps have one in common.
+fn local_address(at: At, lane: u64, offset: u64) -> u64 {
+    const BASE: u64 = 1 << 60;
+    const WARP_BYTES: u64 = 1 << 24;
+    BASE + (at.block * 64 + u64::from(at.warp)) * WARP_BYTES + offset / 4 * LINE_BYTES + lane * 4
+}
