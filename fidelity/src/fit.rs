@@ -7,20 +7,34 @@
 //!
 //! Rows of the unseen half are left out.
 
-use crate::row::{self, Row};
+use crate::{
+    cases,
+    row::{self, Row},
+};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use record::{Errors, Record, counters::LaunchCounters};
 use simt::{
     cards::{self, Card},
-    count::Modelled,
+    count::Modelled as _,
+    model::Unknown,
 };
-use std::{collections::HashMap, fs, path::Path};
+use std::{
+    collections::HashMap,
+    fs,
+    path::Path,
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
 
 #[derive(Args)]
 pub(crate) struct Options {
     /// A card, and rows measured and simulated on it: h200=MEASURED,SIMULATED. The files are those of `fidelity --out` or the
-    /// records of `coalesce run`. The constants belong to the first card; others scale theirs alike
+    /// records of `coalesce run`. The constants belong to the first card; others scale theirs alike. With h200=MEASURED alone the cases
+    /// are executed on the simulated card, and a multiprocessor is simulated again for each change of a constant
     #[arg(required = true)]
     data: Vec<String>,
     /// The constants to fit, by their names in a card file
@@ -37,13 +51,16 @@ pub(crate) struct Options {
     worst: Option<f64>,
 }
 
-/// One measured launch with the counters of its simulation.
+/// One measured launch with its simulation.
 struct Point {
     kernel: String,
     name: String,
     seconds: f64,
-    counters: LaunchCounters,
+    modelled: Modelled,
 }
+
+/// The modelled seconds of a launch on a card.
+type Modelled = Box<dyn Fn(&Card) -> f64 + Send + Sync>;
 
 /// Rows of one card.
 struct Set {
@@ -57,12 +74,14 @@ struct Set {
 impl Set {
     fn read(argument: &str) -> Result<Set> {
         let (card, files) = argument.split_once('=').with_context(|| format!("'{argument}' has no '='"))?;
-        let (measured, simulated) = files
-            .split_once(',')
-            .with_context(|| format!("'{files}' are not two files: MEASURED,SIMULATED"))?;
-        let points = read_points(Path::new(measured), Path::new(simulated))?;
+        let (measured, points) = match files.split_once(',') {
+            Some((measured, simulated)) => {
+                (measured, read_points(Path::new(measured), Path::new(simulated))?)
+            }
+            None => (files, execute(card, Path::new(files))?),
+        };
         if points.is_empty() {
-            bail!("{measured} and {simulated} have no row in common");
+            bail!("{files} has no row of an open case, or the two files have none in common");
         }
         let card = cards::find(card)?;
         Ok(Set { label: measured.to_owned(), figures: card.to_toml().parse()?, card, points })
@@ -91,7 +110,22 @@ impl Set {
 
     /// Logarithm of modelled over measured time of each row.
     fn errors<'a>(&'a self, card: &'a Card) -> impl Iterator<Item = (&'a Point, f64)> {
-        self.points.iter().map(|point| (point, (point.counters.time(card).seconds / point.seconds).ln()))
+        let next = AtomicUsize::new(0);
+        let errors: Vec<OnceLock<f64>> = self.points.iter().map(|_| OnceLock::new()).collect();
+        let work = || {
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(point) = self.points.get(index) else { break };
+                let _ = errors[index].set(((point.modelled)(card) / point.seconds).ln());
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+                scope.spawn(work);
+            }
+        });
+        let errors = errors.into_iter().map(|error| error.into_inner().unwrap_or(f64::NAN));
+        self.points.iter().zip(errors)
     }
 
     fn loss(&self, card: &Card, scale: f64) -> f64 {
@@ -122,7 +156,7 @@ fn read_points(measured: &Path, simulated: &Path) -> Result<Vec<Point>> {
             name: measured.label(),
             kernel: measured.kernel,
             seconds: measured.times.median * 1e-3,
-            counters: simulated.counted?.launch,
+            modelled: by_formula(simulated.counted?.launch),
         })
     };
     Ok(row::paired(open, &row::read(simulated)?).into_iter().filter_map(point).collect())
@@ -139,10 +173,37 @@ fn pair_records(measured: &[Record], simulated: &[Record]) -> Vec<Point> {
             name: format!("{kernel} {parameters}"),
             kernel,
             seconds: record.time_ms.as_ref()?.median * 1e-3,
-            counters: counters.launch.clone(),
+            modelled: by_formula(counters.launch.clone()),
         })
     };
     measured.iter().filter_map(point).collect()
+}
+
+/// The seconds of a launch by the model's formula.
+fn by_formula(counters: LaunchCounters) -> Modelled {
+    Box::new(move |card| counters.time(card).seconds)
+}
+
+/// Executes the open cases that were measured, and keeps their traces.
+fn execute(card: &str, measured: &Path) -> Result<Vec<Point>> {
+    let rows: Vec<Row> = row::read(measured)?.into_iter().filter(|row| row.set.is_open()).collect();
+    let found = cards::find(card)?;
+    let mut points = Vec::new();
+    let plans = cases::all().into_iter().filter(|plan| plan.group.is_open()).collect();
+    crate::simulate(card, plans, |plan, launch| {
+        let row = rows.iter().find(|row| row.kernel == plan.kernel && row.parameters == plan.parameters);
+        let unknown = Unknown::of(&launch.counters, launch.sites(), &launch.time, &found);
+        let Some(row) = row.filter(|row| row.fault.is_none() && unknown.is_none()) else { return };
+        points.push(Point {
+            name: row.label(),
+            kernel: row.kernel.clone(),
+            seconds: row.times.median * 1e-3,
+            modelled: Box::new(move |card| {
+                launch.simulated_time(card).unwrap_or(launch.counters.time(card)).seconds
+            }),
+        });
+    })?;
+    Ok(points)
 }
 
 /// The constants to fit, by name, and the rows to fit them to.
@@ -252,7 +313,7 @@ mod tests {
                 kernel: number.to_string(),
                 name: number.to_string(),
                 seconds: counters.time(&measured).seconds,
-                counters,
+                modelled: by_formula(counters),
             })
             .collect();
         set

@@ -56,7 +56,7 @@ pub(crate) struct Options {
 pub(crate) struct Pair {
     pub(crate) measured: Row,
     pub(crate) simulated: Row,
-    /// Simulated over measured time.
+    /// Modelled over measured time, by the formula.
     pub(crate) ratio: f64,
 }
 
@@ -70,6 +70,15 @@ impl Pair {
 /// The errors of these pairs; `None` of no pairs.
 pub(crate) fn errors_of(pairs: &[&Pair]) -> Option<Errors> {
     Errors::among(pairs.iter().map(|pair| pair.error()).collect())
+}
+
+/// The errors of these pairs by simulation of a multiprocessor, and of kernels that it does not know by the formula; `None` where no
+/// pair has a simulated time.
+fn errors_by_simulation(pairs: &[&Pair]) -> Option<Errors> {
+    let ratio =
+        |pair: &&Pair| pair.simulated.simulation_ms.map_or(pair.ratio, |ms| ms / pair.measured.times.median);
+    let any = pairs.iter().any(|pair| pair.simulated.simulation_ms.is_some());
+    Errors::among(pairs.iter().map(|pair| (ratio(pair) - 1.0).abs()).collect()).filter(|_| any)
 }
 
 impl Options {
@@ -131,6 +140,13 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
             println!(
                 "{group}: {} rows, median error {:.1}%, a tenth are off by more than {:.1}%",
                 errors.count,
+                100.0 * errors.median,
+                100.0 * errors.p90
+            );
+        }
+        if let Some(errors) = errors_by_simulation(&of_group(&pairs, group)) {
+            println!(
+                "{group}, by simulation: median error {:.1}%, a tenth are off by more than {:.1}%",
                 100.0 * errors.median,
                 100.0 * errors.p90
             );

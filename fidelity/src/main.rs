@@ -105,7 +105,8 @@ fn bind(device: &str) -> Result<Option<Card>> {
     let card = card.map(cards::find).transpose()?;
     match &card {
         Some(card) => {
-            simulated::bind_simulated(Settings { cards: vec![card.clone()], ..Settings::default() })?;
+            let settings = Settings { cards: vec![card.clone()], keeps_traces: true, ..Settings::default() };
+            simulated::bind_simulated(settings)?;
         }
         None => {
             cuda_driver::bind_nvidia()?;
@@ -115,8 +116,36 @@ fn bind(device: &str) -> Result<Option<Card>> {
     Ok(card)
 }
 
+/// Simulates these cases once on a card, and hands over each launch with what its warps did.
+fn simulate(card: &str, plans: Vec<Plan>, mut keep: impl FnMut(&Plan, LaunchRecord)) -> Result<()> {
+    let cards = vec![cards::find(card)?];
+    simulated::bind_simulated(Settings { cards, keeps_traces: true, ..Settings::default() })?;
+    cust::init(CudaFlags::empty())?;
+    let device = Device::get_device(0).context("there is no device")?;
+    let _context = CudaContext::new(device)?;
+    let module = Module::from_ptx(PTX, &[]).context("the kernels do not load")?;
+    let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
+    let l2_bytes = device.get_attribute(DeviceAttribute::L2CacheSize)? as u64;
+    for plans in plans.chunks(workers()) {
+        for (plan, case) in plans.iter().zip(built(plans)) {
+            let residence = Residence::of(case.footprint(), l2_bytes);
+            let function = module.get_function(plan.kernel)?;
+            measure::run(&case, &function, &stream, Some(Method::Modelled), residence)?;
+            let launch = simulated::last_launch().context("the simulated driver kept no launch")?;
+            simulated::forget();
+            keep(plan, launch);
+        }
+    }
+    Ok(())
+}
+
 /// Most cases that are built at a time: each takes up to half a GiB.
 const MOST_BUILDERS: usize = 8;
+
+/// Cases that are built at a time.
+fn workers() -> usize {
+    thread::available_parallelism().map_or(1, usize::from).min(MOST_BUILDERS)
+}
 
 /// Builds the data and the expected results of these cases, each on a thread of its own.
 fn built(plans: &[Plan]) -> Vec<Case> {
@@ -153,8 +182,7 @@ fn run(options: &Run) -> Result<ExitCode> {
     };
     let mut writer = options.out.as_deref().map(Writer::new).transpose()?;
     let mut wrong = 0;
-    let workers = thread::available_parallelism().map_or(1, usize::from).min(MOST_BUILDERS);
-    let cases = plans.chunks(workers).flat_map(|plans| plans.iter().zip(built(plans)));
+    let cases = plans.chunks(workers()).flat_map(|plans| plans.iter().zip(built(plans)));
     for (plan, case) in cases {
         let begun = Instant::now();
         let footprint = case.footprint();
@@ -169,6 +197,7 @@ fn run(options: &Run) -> Result<ExitCode> {
             Box::new(row::counted(&launch.counters, &launch.time, card))
         };
         let counted = launch.as_ref().map(counted);
+        let simulation = launch.as_ref().and_then(|(card, launch)| launch.simulated_time(card));
         let unknown = launch
             .and_then(|(card, launch)| Unknown::of(&launch.counters, launch.sites(), &launch.time, card));
         let unknown = unknown.map(|unknown| unknown.to_string());
@@ -202,6 +231,7 @@ fn run(options: &Run) -> Result<ExitCode> {
                 launches_per_sample: outcome.launches_per_sample,
                 fault: outcome.fault,
                 unknown,
+                simulation_ms: simulation.map(|time| time.seconds * 1e3),
                 counted,
             })?;
         }

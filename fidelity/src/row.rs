@@ -34,6 +34,10 @@ pub(crate) struct Row {
     /// Why the launch has no modelled time, where the model says so itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unknown: Option<String>,
+    /// The milliseconds of the launch by simulation of a multiprocessor; absent on a GPU, and where the simulation does not know the
+    /// kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) simulation_ms: Option<f64>,
     /// The simulator's counters of the launch; `None` on a GPU.
     pub(crate) counted: Option<Box<Counted>>,
 }

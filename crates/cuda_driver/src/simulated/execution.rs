@@ -5,7 +5,7 @@ use std::io::Write;
 use simt::check::{self, Place};
 use simt::coalescing::BankMode;
 use simt::count::{self, CounterObservation, L2State, LaunchShape, Modelled};
-use simt::exec::LaunchFailure;
+use simt::exec::{Kernel, LaunchFailure};
 use simt::fault::{Fault, FaultKind};
 use simt::observe::Site;
 
@@ -42,6 +42,7 @@ pub(super) fn execute(
         shared_bytes: kernel.static_shared_bytes + launch.dynamic_shared_bytes,
         bank_mode: bank_mode(driver, launch.function, context),
         ranges: ranges.clone(),
+        records: driver.keeps_traces && is_alone(launch, kernel) && !program.waits_for_blocks(kernel),
         ..LaunchShape::new(launch.grid, launch.block, occupancy, program.sites())
     };
     let held = std::mem::replace(&mut *l2, L2State::new(device.card.clone()));
@@ -86,6 +87,7 @@ pub(super) fn execute(
                 link_seconds,
                 migration,
                 loaded: launch.loaded.clone(),
+                traces: driver.keeps_traces.then(|| finished.traces.into()),
             };
             if let Some(profile) = &driver.profile {
                 profile.add(&record, &device.card);
@@ -103,6 +105,11 @@ pub(super) fn execute(
             Err(refusal(&failure))
         }
     }
+}
+
+/// Returns true if no two blocks are a cluster.
+fn is_alone(launch: &Launch, kernel: &Kernel) -> bool {
+    launch.cluster.or(kernel.required_cluster).is_none()
 }
 
 /// Returns the place of an instruction.

@@ -8,6 +8,7 @@ use simt::coalescing::SECTOR_BYTES;
 use simt::count::{LaunchCounters, LinkCounts};
 use simt::exec::SiteInfo;
 use simt::model::{self, HostAccess, LaunchTime, PeerAccess, PeerLink};
+use simt::multiprocessor::Traces;
 
 use super::modules::Loaded;
 use super::residence::Migration;
@@ -51,12 +52,21 @@ pub struct LaunchRecord {
     /// Cost of managed memory that was not on the card.
     pub migration: Migration,
     pub(super) loaded: Arc<Loaded>,
+    /// What the warps of some blocks did, if the driver's settings keep it.
+    pub(super) traces: Option<Arc<Traces>>,
 }
 
 impl LaunchRecord {
     /// Returns the instructions of the kernel's module, which the counters' [`sites`](LaunchCounters::sites) index.
     pub fn sites(&self) -> &[SiteInfo] {
         self.loaded.program.sites()
+    }
+
+    /// Models the launch's time by simulating a multiprocessor of a card, if the driver's [settings](super::Settings) keep traces and
+    /// the kernel has no instructions that the simulation does not know.
+    pub fn simulated_time(&self, card: &Card) -> Option<LaunchTime> {
+        let shared_bytes = self.static_shared_bytes + self.dynamic_shared_bytes;
+        self.traces.as_ref()?.time(self.sites(), &self.counters, shared_bytes, card)
     }
 }
 

@@ -57,6 +57,8 @@ pub struct Settings {
     /// Longest time without progress: without an ended warp or a passed barrier for this long, a launch ends with
     /// `CUDA_ERROR_LAUNCH_TIMEOUT`. `None` for [`DEFAULT_TIMEOUT`]; zero for no limit.
     pub timeout: Option<Duration>,
+    /// True if records of launches keep what the warps of some blocks did, for [`LaunchRecord::simulated_time`](super::LaunchRecord).
+    pub keeps_traces: bool,
     /// File that receives a record of each launch.
     pub profile: Option<PathBuf>,
 }
