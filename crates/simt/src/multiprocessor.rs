@@ -5,13 +5,13 @@
 //! overlap decides most of the time of kernels that no single resource bounds. So a launch's time comes from a simulation of what
 //! the warps of a few blocks did:
 //!
-//! 1. [`trace`]: while the kernel is executed, some blocks are recorded: each warp's instructions, and the sectors or
+//! 1. `trace`: while the kernel is executed, some blocks are recorded: each warp's instructions, and the sectors or
 //!    wavefronts of its accesses.
-//! 2. [`order`]: the instructions are put into the order that ptxas makes of them: loads move up, loops are unrolled, short bodies
+//! 2. `order`: the instructions are put into the order that ptxas makes of them: loads move up, loops are unrolled, short bodies
 //!    of branches become conditional instructions.
-//! 3. [`simulation`]: a multiprocessor executes them. It has schedulers with their units, a pipeline for shared memory and L1, barriers,
+//! 3. `simulation`: a multiprocessor executes them. It has schedulers with their units, a pipeline for shared memory and L1, barriers,
 //!    and room for as many blocks as the occupancy allows. A scoreboard tells when each register's value is there.
-//! 4. [`memory`]: L1 is simulated with its lines. L2 and device memory are queues that serve this multiprocessor's share, at the
+//! 4. `memory`: L1 is simulated with its lines. L2 and device memory are queues that serve this multiprocessor's share, at the
 //!    rate that the formula gives for this launch.
 //!
 //! A multiprocessor's blocks are simulated until the second round of resident blocks has begun and ended; further rounds take as long
