@@ -80,6 +80,8 @@ pub(super) struct Multiprocessor<'a> {
     warps: Vec<Warp<'a>>,
     blocks: Vec<Block>,
     last_start: f64,
+    /// When the unit that counts arrivals at barriers is free.
+    barriers: f64,
     end: f64,
 }
 
@@ -101,6 +103,7 @@ impl<'a> Multiprocessor<'a> {
             warps: Vec::new(),
             blocks: Vec::new(),
             last_start: f64::NEG_INFINITY,
+            barriers: 0.0,
             end: 0.0,
         }
     }
@@ -242,9 +245,10 @@ impl<'a> Multiprocessor<'a> {
         match instruction.kind {
             Kind::Barrier => {
                 warp.waits_at_barrier = true;
+                self.barriers = self.barriers.max(now) + ARRIVAL_CLOCKS;
                 let block = &mut self.blocks[warp.block];
                 block.at_barrier += 1;
-                block.came = block.came.max(now);
+                block.came = block.came.max(self.barriers);
                 let block = warp.block;
                 return self.release(block);
             }
@@ -310,6 +314,10 @@ impl<'a> Multiprocessor<'a> {
 
 /// Clocks from the last warp's arrival at a barrier to the first instruction behind it.
 const BARRIER_CLOCKS: u16 = 20;
+
+/// Clocks of the unit that counts arrivals, for each. On an H200 with 64 resident warps that do nothing but `bar.sync`, a barrier takes 67
+/// clocks in blocks of 8 warps, 83 in blocks of 32 and 102 in blocks of 2.
+const ARRIVAL_CLOCKS: f64 = 1.0;
 
 /// Machine instructions of a PTX instruction in its place.
 fn issued(instruction: &Instruction, placed: &Placed) -> u32 {
