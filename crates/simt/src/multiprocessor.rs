@@ -14,8 +14,8 @@
 //! 4. `memory`: L1 is simulated with its lines. L2 and device memory are queues that serve this multiprocessor's share, at the
 //!    rate that the formula gives for this launch.
 //!
-//! A multiprocessor's blocks are simulated until the second round of resident blocks has begun and ended; further rounds take as long
-//! as the second. Long blocks are simulated up to a number of instructions, and the rest is taken to go on in the same way.
+//! Three rounds of resident blocks are simulated, and further ones take as long as the second and the third on average; of long blocks
+//! fewer rounds. Of each block a number of instructions is recorded, and the rest is taken to go on in the same way.
 //!
 //! Trace-driven simulation of a GPU's schedulers and scoreboards is that of Bakhoda et al., "Analyzing CUDA Workloads Using a Detailed
 //! GPU Simulator" (ISPASS 2009), and of Khairy et al., "Accel-Sim" (ISCA 2020); that one multiprocessor and its share of memory

@@ -8,7 +8,7 @@ const KIB: u64 = 1 << 10;
 /// Returns the bytes of L1 per multiprocessor, with `shared_bytes` of shared memory in use on it. From 7.0 on both
 /// share one memory (CUDA C Programming Guide, "Technical Specifications per Compute Capability", "Unified data cache
 /// size"). 2.x has its default split, 48 KiB shared and 16 KiB of L1; 3.x has 48 KiB of read-only cache.
-fn bytes(capability: ComputeCapability, shared_bytes: u64) -> u64 {
+pub(crate) fn bytes(capability: ComputeCapability, shared_bytes: u64) -> u64 {
     let unified = match (capability.major, capability.minor) {
         (1, _) => return 0,
         (2, _) => return 16 * KIB,

@@ -13,14 +13,10 @@
 
 use super::trace::GlobalRequest;
 use crate::cards::Card;
+use crate::coalescing::LINE_BYTES;
+use crate::count::l1_bytes;
 use crate::observe::Operation;
 use std::collections::{HashMap, VecDeque};
-
-/// Bytes of L1 and shared memory together.
-const ON_CHIP_BYTES: u64 = 256 << 10;
-
-/// Least bytes of L1.
-const LEAST_L1_BYTES: u64 = 16 << 10;
 
 /// Clocks over which a queue's load is averaged.
 const MEMORY_OF_LOAD: f64 = 2000.0;
@@ -121,8 +117,7 @@ pub(super) struct Memory<'a> {
 
 impl<'a> Memory<'a> {
     pub(super) fn new(card: &'a Card, rates: Rates, shared_bytes: u64) -> Self {
-        let bytes = ON_CHIP_BYTES.saturating_sub(shared_bytes).max(LEAST_L1_BYTES);
-        let most = (bytes / crate::coalescing::LINE_BYTES) as usize;
+        let most = (l1_bytes(card.compute_capability, shared_bytes) / LINE_BYTES) as usize;
         Self {
             card,
             rates,
