@@ -70,4 +70,5 @@ pub use observation::{CounterObservation, Finished, launch};
 pub use shape::{LaunchShape, Placement, Range, Wait, Waiting};
 pub(crate) use slots::{SHARED_CLOCKS, Slots};
 pub use trails::{Touch, Trail, numbered};
+pub(crate) use turns::of_tags;
 pub use windows::{ManagedWindow, PageTouch};

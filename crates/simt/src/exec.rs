@@ -64,3 +64,4 @@ pub use program::Program;
 pub use request::{Executed, Launch, Machine};
 pub(crate) use site::Chained;
 pub use site::{SiteInfo, SourceLine};
+pub(crate) use unrolled::ITERATIONS;

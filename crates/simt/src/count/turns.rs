@@ -14,7 +14,7 @@ use crate::coalescing::Traffic;
 pub(super) const BANKS: usize = 4;
 
 /// Returns the turns for the tags of these lines; a line that repeats its predecessor is not counted again.
-pub(super) fn of_tags(lines: impl Iterator<Item = u64>) -> u32 {
+pub(crate) fn of_tags(lines: impl Iterator<Item = u64>) -> u32 {
     let mut banks = [0; BANKS];
     let mut last = u64::MAX;
     for line in lines {

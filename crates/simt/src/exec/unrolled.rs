@@ -38,7 +38,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 /// Iterations of which ptxas makes one where it does not know their number.
-const ITERATIONS: u32 = 4;
+pub(crate) const ITERATIONS: u32 = 4;
 
 /// Most machine instructions of an iteration of such a loop.
 const MOST: u32 = 72;

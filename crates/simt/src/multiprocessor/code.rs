@@ -2,7 +2,7 @@
 
 use super::trace::Traces;
 use crate::count::Slots;
-use crate::exec::SiteInfo;
+use crate::exec::{ITERATIONS, SiteInfo};
 use crate::observe::Site;
 use crate::ptx::op::copies::Copying;
 use crate::ptx::op::memory::Memory;
@@ -66,9 +66,6 @@ pub(super) struct Code {
     pub(super) registers: usize,
     index: HashMap<Site, u32>,
 }
-
-/// Iterations of which ptxas makes one where it does not know their number.
-const ITERATIONS: u32 = 4;
 
 impl Code {
     /// Returns the instructions of these traces; None if a warp does what the simulation does not know.

@@ -14,7 +14,7 @@
 use super::trace::GlobalRequest;
 use crate::cards::Card;
 use crate::coalescing::LINE_BYTES;
-use crate::count::l1_bytes;
+use crate::count::{l1_bytes, of_tags};
 use crate::observe::Operation;
 use std::collections::{HashMap, VecDeque};
 
@@ -26,9 +26,6 @@ const MOST_TIMES: f64 = 3.0;
 
 /// Clocks that stores may lie behind before a multiprocessor waits for them.
 const MOST_BEHIND: f64 = 3000.0;
-
-/// Banks of L1's tags.
-const TAG_BANKS: usize = 4;
 
 /// What a launch's sectors cost, by the formula of the [model](crate::model).
 #[derive(Clone, Copy, Debug)]
@@ -228,11 +225,7 @@ fn lines(sectors: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
 
 /// Turns of L1 for a request: those of the fullest bank of tags, or of its data.
 fn turns(request: &GlobalRequest, sectors: &[u64]) -> f64 {
-    let mut banks = [0u32; TAG_BANKS];
-    for line in lines(sectors.iter().copied()) {
-        banks[line as usize % TAG_BANKS] += 1;
-    }
-    let tags = banks.into_iter().max().unwrap_or(0);
+    let tags = of_tags(sectors.iter().map(|sector| sector / 4));
     let data = request.bytes.min(sectors.len() as u32 * 32).div_ceil(128);
     f64::from(tags.max(data).max(1))
 }
