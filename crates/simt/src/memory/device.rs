@@ -13,7 +13,7 @@ use super::table::{Entry, GRANULE, Table};
 use crate::fault::{Nearest, Place};
 
 /// Of the host's available memory, the part that freed memory may keep of it.
-const KEPT_SHARE: u64 = 4;
+const KEPT_SHARE: u64 = 2;
 
 /// Bytes, of one allocation or since the last check, from which the host's available memory is checked.
 const ASK_HOST_EVERY: u64 = 1 << 20;
@@ -22,7 +22,7 @@ const ASK_HOST_EVERY: u64 = 1 << 20;
 ///
 /// Device addresses are host addresses: pinned, managed and registered memory is where the host has it, and the rest is
 /// in a reserved range of the host's address space. Pages take host memory when they are first touched, and those of
-/// large allocations are kept for later ones, up to a quarter of what the host has available. An invalid
+/// large allocations are kept for later ones, up to half of what the host has available. An invalid
 /// address of a kernel is found by looking it up among the allocations, never by touching it.
 ///
 /// Allocations are 256-byte aligned (2 MiB from 1 MiB on) and at least 256 bytes apart, so bounds are exact unless
