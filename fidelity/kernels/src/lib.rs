@@ -4,6 +4,7 @@
 #![no_std]
 #![allow(unused_imports, reason = "the host has some of the float functions itself")]
 
+pub mod accumulation;
 pub mod algebra;
 pub mod atomics;
 pub mod databases;
@@ -36,6 +37,7 @@ pub mod sorting;
 pub mod sparse;
 pub mod structures;
 pub mod training;
+pub mod worklists;
 
 use cuda_std::warp::{warp_shuffle_down, warp_shuffle_xor};
 use cuda_std::{shared_array, thread};
