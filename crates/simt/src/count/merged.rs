@@ -98,6 +98,8 @@ impl Merged {
         let [camping_read, camping_written] = self.windows.camping();
         let float_atomics = shape.float_atomics.iter().map(|site| counts.get(*site).atomics.requests);
         let sites = counts.iter().filter(|(_, counts)| **counts != Counts::default());
+        let takes_work = shape.takes_work.iter().any(|site| counts.get(*site).atomics.requests > 0);
+        let longest_warp = (totals.longest_path * totals.warps) as f64 / totals.issued.max(1) as f64;
         LaunchCounters {
             blocks: totals.blocks,
             warps: totals.warps,
@@ -119,8 +121,8 @@ impl Merged {
             double_slots: issued.slots(|slots| slots.double),
             shuffle_slots: issued.slots(|slots| slots.shuffle),
             idle_requests,
-            imbalance: self.balance.imbalance(),
-            longest_warp: (totals.longest_path * totals.warps) as f64 / totals.issued.max(1) as f64,
+            imbalance: if takes_work { 1.0 } else { self.balance.imbalance() },
+            longest_warp: if takes_work { 1.0 } else { longest_warp },
             pace: totals.pace as f64 / totals.issued.max(1) as f64,
             phased: totals.phased * 2 > totals.storing,
             total,

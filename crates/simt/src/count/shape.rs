@@ -147,6 +147,10 @@ pub struct LaunchShape {
     /// Sites of atomics whose lanes ptxas [combines](SiteInfo::combined), ascending.
     #[doc(hidden)]
     pub combined: Vec<u32>,
+    /// Sites at which blocks or warps [take](SiteInfo::takes_work) their work from a counter until there is none: they all end at about
+    /// the same time on a card, however unevenly the simulator, which executes them one after another, divides it.
+    #[doc(hidden)]
+    pub takes_work: Vec<u32>,
     /// Loads from shared memory that ptxas [merges](SiteInfo::merged) with others, ascending.
     #[doc(hidden)]
     pub merged: Vec<(u32, Merged)>,
@@ -188,6 +192,7 @@ impl LaunchShape {
                 .collect(),
             dependencies: sites.iter().map(|site| site.dependency_clocks).collect(),
             combined: numbers(|site| site.combined),
+            takes_work: numbers(|site| site.takes_work),
             merged: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.merged?))).collect(),
             float_atomics: numbers(|site| adds_floats(&site.op)),
             contests: Contest::all(sites),

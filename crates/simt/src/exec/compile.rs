@@ -125,7 +125,11 @@ impl<'a> Compiler<'a> {
             self.sites[site as usize].indexed = true;
         }
         let varying = uniform::varying(body, &layout, &self.uses, first);
-        for site in uniform::combined(body, &self.uses, &varying, first) {
+        let combined = uniform::combined(body, &self.uses, &varying, first);
+        for site in uniform::taking_work(body, &cfg, &self.uses, &combined, first) {
+            self.sites[site].takes_work = true;
+        }
+        for site in combined {
             self.sites[site].combined = true;
         }
         let counting = uniform::counting(body, &layout, &self.uses, first);

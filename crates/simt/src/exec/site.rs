@@ -64,6 +64,10 @@ pub struct SiteInfo {
     /// True for an atomic whose lanes of one address are one operation: ptxas or the machine combines them.
     #[doc(hidden)]
     pub combined: bool,
+    /// True for an addition in a loop to a word that is the same for all threads, whose old value tells a block or a warp what part of the
+    /// work it does next.
+    #[doc(hidden)]
+    pub takes_work: bool,
     /// Estimated machine instructions.
     #[doc(hidden)]
     pub slots: Slots,
@@ -151,6 +155,7 @@ impl SiteInfo {
             address: None,
             dependency_clocks: 0.0,
             combined: false,
+            takes_work: false,
             guarded_by: None,
             indexed: false,
         }

@@ -1,9 +1,9 @@
 //! Finds atomics that ptxas executes once per warp.
 //!
-//! Where all lanes of an atomic share an address, and the operation is an addition, a minimum, a maximum or a logical one on
-//! integers, ptxas combines their operands first (`redux`, or a population count and a shuffle), and one lane alone accesses
-//! memory. It does so only where it can tell that the address is *uniform*: computed from parameters, constants and the
-//! block's index, and from nothing that differs between lanes. An address that happens to be the same in all lanes is not.
+//! Where all lanes of an atomic share an address, ptxas may combine their operands first (`redux`, or a population count and a
+//! shuffle), so that one lane alone accesses memory. It does so only where it can tell that the address is *uniform*: computed from
+//! parameters, constants and the block's index, and from nothing that differs between lanes. An address that happens to be the same in
+//! all lanes is not.
 //!
 //! ```text
 //! ld.param.u64 p, [sum]       uniform
@@ -12,16 +12,27 @@
 //! red.global.add.u32 [q], v   not combined, even where tid is 0 in all lanes
 //! red.global.add.f32 [p], f   not combined: the order of additions would change
 //! ```
+//!
+//! Which operations it combines, as the machine code shows that ptxas 13.5 makes for `sm_80` and `sm_90` of each operation with each kind
+//! of operand (an old value that nothing reads makes `atom` the same as `red`):
+//!
+//! | operation | 32 bits, old value unread | 32 bits, old value read | 64 bits |
+//! | --- | --- | --- | --- |
+//! | addition | yes | yes; of operands that differ, in full warps | where the operand is uniform |
+//! | minimum, maximum, logical | yes | no | no |
+//! | others | no | no | no |
 
 use super::layout::{Fill, Layout};
+use super::loops;
 use super::read;
 use super::special::Special;
 use super::uses::Uses;
+use crate::ptx::cfg::Cfg;
 use crate::ptx::op::Op;
 use crate::ptx::op::memory::{Atomic, Memory};
 use crate::ptx::op::words::{AddressSpace, Update};
 use crate::ptx::{Body, Instruction, ScalarType};
-use crate::registers::Slot;
+use crate::registers::{Slot, Width};
 use std::collections::HashSet;
 
 /// Returns the columns of a function that may differ between the lanes of a warp.
@@ -48,21 +59,60 @@ pub(super) fn varying(body: &Body, layout: &Layout<'_>, uses: &Uses, first: u32)
 
 /// Returns the sites of a function's atomics on global memory whose lanes ptxas combines.
 pub(super) fn combined(body: &Body, uses: &Uses, varying: &HashSet<u32>, first: u32) -> Vec<usize> {
-    let candidates = (first as usize..)
-        .zip(&body.instructions)
-        .filter(|(_, instruction)| instruction.opcode.op().is_ok_and(|op| is_candidate(&op)));
-    let shares = |place: &usize| uses.address(*place).is_some_and(|address| !varying.contains(&address.cell));
-    candidates.map(|(place, _)| place).filter(shares).collect()
+    let places = first as usize..first as usize + body.instructions.len();
+    let is_combined = |site: &usize| {
+        let op = read::op(&body.instructions[*site - first as usize]);
+        let uniform = |address: Slot| !varying.contains(&address.cell);
+        let Some(address) = uses.address(*site).filter(|address| op.is_atomic() && uniform(*address)) else {
+            return false;
+        };
+        let old: HashSet<u32> = uses.results(*site).iter().map(|slot| slot.cell).collect();
+        let is_read = places.clone().any(|place| uses.reads(place, &old));
+        let is_operand = |slot: &&Slot| slot.cell != address.cell && slot.width != Width::Predicate;
+        let differ = uses.sources(*site).iter().filter(is_operand).any(|slot| varying.contains(&slot.cell));
+        combines(&op, is_read, differ)
+    };
+    places.clone().filter(is_combined).collect()
 }
 
-fn is_candidate(op: &Op) -> bool {
-    use ScalarType::{B32, B64, S32, S64, U32, U64};
+/// Returns which of a function's combined additions tell a block or a warp what part of the work it does next: in a loop, and what depends
+/// on the old value decides a branch, or goes to shared memory for the other warps.
+pub(super) fn taking_work(body: &Body, cfg: &Cfg, uses: &Uses, combined: &[usize], first: u32) -> Vec<usize> {
+    let places = first as usize..first as usize + body.instructions.len();
+    let repeats = loops::repeats(cfg);
+    let takes = |site: &usize| {
+        let block = cfg.block_of(*site as u32 - first);
+        if !block.is_some_and(|block| repeats[block.0 as usize]) {
+            return false;
+        }
+        let told = uses.depending(places.clone(), |place| place == *site);
+        places.clone().filter(|place| uses.reads(*place, &told)).any(|place| {
+            let op = read::op(&body.instructions[place - first as usize]);
+            let is_told = |slot: &Slot| told.contains(&slot.cell) && uses.address(place) != Some(*slot);
+            op == Op::Bra
+                || op.stores()
+                    && op.space().is_some_and(AddressSpace::is_shared)
+                    && uses.sources(place).iter().any(is_told)
+        })
+    };
+    combined.iter().copied().filter(takes).collect()
+}
+
+/// Returns true if ptxas combines the lanes of an atomic to a uniform address.
+fn combines(op: &Op, is_read: bool, operands_differ: bool) -> bool {
+    use ScalarType::{B32, S32, U32, U64};
     let Op::Memory(Memory::Atomic(Atomic { update, space, scalar, elements: 1, .. })) = op else {
         return false;
     };
     let global = space.is_none_or(|space| space == AddressSpace::Global);
-    let integer = matches!(scalar, B32 | B64 | S32 | S64 | U32 | U64);
-    global && integer && !matches!(update, Update::Exchange | Update::CompareAndSwap)
+    global
+        && match (update, scalar) {
+            (Update::Add, B32 | S32 | U32) => true,
+            (Update::Add, U64) => !operands_differ,
+            (Update::Min | Update::Max, B32 | S32 | U32) => !is_read,
+            (Update::And | Update::Or | Update::Xor, B32 | S32 | U32) => !is_read,
+            _ => false,
+        }
 }
 
 /// Returns the sites of a function's atomics on shared memory that count: they add 1 to a word of 32 bits, and nothing reads its

@@ -1,7 +1,7 @@
 //! Where values come from: parameters, variables, special registers.
 
 use crate::exec_common::{Argument, Bench, HEAD, kernel};
-use simt::exec::VariableKind;
+use simt::exec::{SiteInfo, VariableKind};
 use simt::memory::Kind;
 
 #[test]
@@ -679,6 +679,62 @@ mov.b32 %r0, 1;";
     let indexed = bench.program.sites().iter().filter(|site| site.indexed);
     let opcodes: Vec<&str> = indexed.map(|site| &*site.opcode).collect();
     assert_eq!(opcodes, ["ld.global.f32", "st.global.f32"]);
+}
+
+/// As in the machine code that ptxas 13.5 makes for `sm_90`: `redux` or a population count before these, and nothing before the others.
+#[test]
+fn ptxas_combines_lanes_of_a_uniform_address() {
+    let body = "ld.param.u64 %rd9, [out];
+ld.global.u64 %rd1, [%rd9];
+ld.global.u32 %r1, [%rd9];
+red.global.add.u32 [%rd9], %r1;
+atom.global.min.s32 %r5, [%rd9], %r1;
+red.global.or.b32 [%rd9], 1;
+atom.global.add.u32 %r6, [%rd9], %r1;
+red.global.add.u64 [%rd9], 1;
+atom.global.max.u32 %r7, [%rd9], %r1;
+red.global.add.u64 [%rd9], %rd1;
+red.global.max.u64 [%rd9], %rd1;
+red.global.or.b64 [%rd9], 1;
+red.global.inc.u32 [%rd9], 7;
+red.global.add.f32 [%rd9], %f1;
+add.u64 %rd2, %rd9, %rd1;
+red.global.add.u32 [%rd2], %r1;
+st.global.u32 [%rd9], %r6;
+st.global.u32 [%rd9], %r7;
+mov.b32 %r0, 1;";
+    let bench = Bench::with_head(&kernel("k", "", body));
+    let atomics = bench.program.sites().iter().filter(|site| site.op.is_atomic());
+    let (combined, apart): (Vec<_>, Vec<_>) = atomics.partition(|site| site.combined);
+    let opcodes =
+        |sites: Vec<&SiteInfo>| sites.iter().map(|site| site.opcode.to_string()).collect::<Vec<_>>();
+    let wanted = ["red.global.add.u32", "atom.global.min.s32", "red.global.or.b32", "atom.global.add.u32"];
+    assert_eq!(opcodes(combined)[..4], wanted);
+    assert_eq!(bench.program.sites().iter().filter(|site| site.combined).count(), 5);
+    assert_eq!(opcodes(apart).len(), 7);
+}
+
+/// A block's leader takes numbers from a counter in a loop.
+#[test]
+fn work_taken_from_a_counter_is_found() {
+    let body = "ld.param.u64 %rd9, [out];
+atom.global.add.u32 %r5, [%rd9], 1;
+NEXT:
+atom.global.add.u32 %r6, [%rd9], 1;
+setp.lt.u32 %p1, %r6, %r5;
+atom.global.add.u32 %r7, [%rd9], 1;
+mul.wide.u32 %rd1, %r7, 4;
+add.u64 %rd1, %rd9, %rd1;
+st.global.u32 [%rd1], %r1;
+atom.global.add.u32 %r8, [%rd9], 1;
+st.shared.u32 [%r1], %r8;
+@%p1 bra NEXT;
+mov.b32 %r0, 1;";
+    let bench = Bench::with_head(&kernel("k", "", body));
+    let takes: Vec<bool> =
+        bench.program.sites().iter().filter(|site| site.op.is_atomic()).map(|site| site.takes_work).collect();
+    // The third one is a place in a list.
+    assert_eq!(takes, [false, true, false, true]);
 }
 
 #[test]
