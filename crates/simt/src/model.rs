@@ -1,5 +1,8 @@
 //! Models time from counters: how long a launch, a copy or a migration takes on a [card](crate::cards).
 //!
+//! For launches this is one of two models, the *formula*; the other one [simulates](crate::multiprocessor) a multiprocessor, and the mean of
+//! both is nearer to the truth than each ([`LaunchTime::and_simulated`]).
+//!
 //! A launch takes as long as its slowest level, and a little longer where another level comes close:
 //! ```text
 //! memory = max(dram, l2)                                    their sum for a chain of loads
@@ -14,7 +17,7 @@
 //! | --- | --- |
 //! | `dram` | device memory: granules, lines and pages moved, over the read bandwidth; gaps cost more, and several times as much where reads alternate with writes; sectors whose place a value from memory tells open their pages one by one; sectors that stores change in part and that L2 does not hold are read first |
 //! | `l2` | all sectors that reach L2, over L2's bandwidth, of those that all blocks load one for the resident blocks of a multiprocessor; parts of lines that loads fetch, and parts of lines and of sectors that atomics and stores change, take longer |
-//! | `atomics` | atomics in one place follow one another, additions of floats more slowly; in the record they are a part of `l2` |
+//! | `atomics` | atomics in one place follow one another, additions of floats more slowly: in the slice of L2 that has most of them, of the blocks that are resident at a time; in the record they are a part of `l2` |
 //! | `on_chip` | shared-memory wavefronts, shuffles, requests without a lane and L1 cycles: L1's tags lie in four banks, so lanes that walk down a column of a power-of-two matrix take one cycle each; constant memory serves one address at a time; `match.any` takes two clocks for each value; atomics that are loops of machine code, as those on floats, follow one another on a word of a block |
 //! | `issue` | machine instructions over the schedulers' issue rate; those of each unit over its own: integers, multiplications, special functions, double precision |
 //! | `waits` | Little's law: waves of resident warps, each as long as a warp's waits for memory and its chains of dependent instructions, what a warp loads before a loop it waits for once; longer where a load touches several lines, and where warps wait at barriers for those that have more to do; at least as long as the warp that has most to do; of asynchronous copies as many are under way as the block's shared memory holds |

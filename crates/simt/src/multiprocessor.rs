@@ -47,7 +47,7 @@ use crate::count::Modelled;
 use crate::exec::SiteInfo;
 use crate::model::{Counters, LaunchTime};
 use code::Code;
-use counters::LaunchCounters;
+use counters::{LaunchCounters, LoopedAtomics, SiteCounts};
 use memory::Rates;
 use order::{Ordered, Orderer};
 use simulation::{Multiprocessor, Order, Outcome};
@@ -80,7 +80,11 @@ impl Traces {
         shared_bytes: u32,
         card: &Card,
     ) -> Option<LaunchTime> {
-        let code = Code::of(self, sites).filter(|_| !self.blocks.is_empty() && is_simulated(card))?;
+        // Not how long threads contest for a word of shared memory, nor in which order blocks take work from a counter.
+        let takes_work = |counted: &SiteCounts| sites[counted.site as usize].takes_work;
+        let is_known = counters.looped == LoopedAtomics::default() && !counters.sites.iter().any(takes_work);
+        let is_known = is_known && !self.blocks.is_empty() && is_simulated(card);
+        let code = Code::of(self, sites).filter(|_| is_known)?;
         let (order, kept) = self.ordered(&code);
         let launch = Launch { traces: self, code: &code, order: &order, kept, counters, shared_bytes, card };
         Some(counters.time_of(launch.clocks() / card.clock_mhz * 1e3, card))
@@ -201,7 +205,7 @@ impl Launch<'_> {
     /// What a sector costs, if this many of each block pass L2 and take the time of the formula together.
     fn rates(&self, sectors_of_block: f64) -> Rates {
         let mut model = self.counters.model();
-        (model.hottest_rounds, model.hottest_operations) = (0.0, 0.0);
+        (model.hottest_rounds, model.slice_rounds, model.hottest_operations) = (0.0, 0.0, 0.0);
         let time = LaunchTime::new(&model, self.card);
         let busy = f64::from(self.card.multiprocessors).min(model.blocks);
         let sectors = sectors_of_block * model.blocks;
@@ -212,7 +216,7 @@ impl Launch<'_> {
         let fetched = model.dram_read.granules * f64::from(self.card.dram_granule_bytes);
         let read = model.l2_sectors_read * SECTOR_BYTES as f64;
         let missed = if read > 0.0 { (fetched / read).min(1.0) } else { 0.0 };
-        Rates { l2: clocks(time.l2), dram: clocks(time.dram), missed }
+        Rates { l2: clocks(time.l2), dram: clocks(time.dram) / self.card.queue_share, missed }
     }
 }
 

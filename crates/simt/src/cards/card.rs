@@ -175,6 +175,9 @@ card! {
     block_clocks: f64,
     /// Calibration: clocks from the end of a block until the next one takes its place.
     block_refill_clocks: f64,
+    /// Calibration: the rate of device memory in the [simulation of a multiprocessor](crate::multiprocessor), over that of the
+    /// formula, whose levels overlap less when they take about the same time.
+    queue_share: f64,
     /// Calibration: clocks of constant memory for each address of a request.
     constant_clocks: f64,
     /// Calibration: clocks of the whole L2 for a part of a line that an atomic or a scattered store changes, beside the
@@ -337,6 +340,7 @@ impl Card {
         }
         let shares = [
             ("dram_share", self.dram_share),
+            ("queue_share", self.queue_share),
             ("phase_share", self.phase_share),
             ("dram_gaps_alone", self.dram_gaps_alone),
             ("host_access_share", self.host_access_share),

@@ -14,6 +14,10 @@
 //!
 //! Lanes of an atomic that ptxas [combines](crate::exec::SiteInfo::combined) count as one.
 //!
+//! Blocks that are resident at other times hit other places: of a sorted list, one after the other. So the rounds of the busiest slice are
+//! those of the busiest in each span of time, added up. A span is the time of twice as many blocks as are resident, since a warp goes on, and
+//! blocks end, while what they want added still waits.
+//!
 //! Counts are kept in tables of fixed size. A word of 4 bytes has the entry of its number modulo the table's length, and so
 //! have a sector and a piece. The figures are exact while the counters that a launch hits lie within 256 KiB for words, 2 MiB
 //! for sectors and 16 MiB for pieces. Beyond that those that are a multiple of these distances apart count together, so that
@@ -31,6 +35,12 @@ const ENTRIES: usize = 1 << 16;
 
 /// Bytes that lie in one slice of L2: on an H200 atomics to 64 adjacent words are as fast as those to 8, and to 128 twice as fast.
 const PIECE_BYTES: u64 = 256;
+
+/// Blocks of a span of time, in blocks that are resident at once.
+pub(super) const BLOCKS_OF_SPAN: u64 = 2;
+
+/// Slices of an H200's L2: 60 MiB in 6 parts, each with 16.
+const SLICES: usize = 96;
 
 /// Bytes of adjacent words that have entries of their own.
 const SPAN: u64 = ENTRIES as u64 * WORD_BYTES;
@@ -63,6 +73,8 @@ pub(super) struct Hottest {
     pieces: Vec<u64>,
     /// All rounds.
     rounds: u64,
+    /// Rounds by slice, for each span of time in which there were any. The last one is the current one.
+    slices: Vec<(u64, [u64; SLICES])>,
     marks: Marks,
 }
 
@@ -75,6 +87,19 @@ fn table(table: &mut Vec<u64>) -> &mut Table {
     table.as_mut_slice().try_into().expect("tables have a fixed size")
 }
 
+/// Returns the slice of the piece at an address.
+///
+/// Which slice it is, is not documented. On an H200 two adjacent pieces are in two slices, four in the same two, and many pieces are spread
+/// well (`coalesce run atomics`): so the first and the third of four share a slice and so do the second and the fourth, and fours are spread by
+/// multiples of the golden ratio, which lie apart for any number of them.
+#[inline(always)]
+fn slice(address: u32) -> usize {
+    const GOLDEN: u32 = 0x9E37_79B9;
+    let number = address / PIECE_BYTES as u32 % ENTRIES as u32;
+    let place = ((u64::from((number / 4).wrapping_mul(GOLDEN)) * SLICES as u64) >> 32) as usize;
+    (place + number as usize % 2 * (SLICES / 2)) % SLICES
+}
+
 /// Returns the entry of the piece of this size at an address.
 #[inline(always)]
 fn entry(table: &mut Table, address: u32, bytes: u64) -> &mut u64 {
@@ -82,14 +107,18 @@ fn entry(table: &mut Table, address: u32, bytes: u64) -> &mut u64 {
 }
 
 impl Hottest {
-    /// Counts a request. The lanes of a `combined` one share an address, and count as one.
+    /// Counts a request in a span of time. The lanes of a `combined` one share an address, and count as one.
     #[inline(never)]
     pub(super) fn note(
         &mut self,
+        span: u64,
         contention: &Contention,
         combined: bool,
         (addresses, active): (&Addresses, u32),
     ) {
+        if self.slices.last().is_none_or(|(last, _)| *last != span) {
+            self.begin(span);
+        }
         if combined {
             self.note_far(addresses, active & active.wrapping_neg());
         } else if u64::from(contention.span) < SPAN - WORD_BYTES {
@@ -99,16 +128,28 @@ impl Hottest {
         }
     }
 
-    /// Returns the tables of words, sectors and pieces.
+    /// Moves a span's counts to the end of the list.
+    #[cold]
+    fn begin(&mut self, span: u64) {
+        let known = self.slices.iter().position(|(other, _)| *other == span);
+        let slices = known.map_or((span, [0; SLICES]), |at| self.slices.remove(at));
+        self.slices.push(slices);
+    }
+
+    /// Returns the tables of words, sectors and pieces, and the rounds by slice of the span that was begun last.
     #[inline(always)]
-    fn tables(&mut self) -> [&mut Table; 3] {
-        [&mut self.words, &mut self.sectors, &mut self.pieces].map(table)
+    fn tables(&mut self) -> ([&mut Table; 3], &mut [u64; SLICES]) {
+        if self.slices.is_empty() {
+            self.begin(0);
+        }
+        let (_, slices) = self.slices.last_mut().expect("a span has begun");
+        ([&mut self.words, &mut self.sectors, &mut self.pieces].map(table), slices)
     }
 
     /// Counts a request no two of whose words have one entry.
     #[inline(always)]
     fn note_near(&mut self, contention: &Contention) {
-        let [words, sectors, pieces] = self.tables();
+        let ([words, sectors, pieces], slices) = self.tables();
         let addresses = contention.addresses();
         for &address in addresses {
             *entry(words, address, WORD_BYTES) += 1;
@@ -128,6 +169,7 @@ impl Hottest {
             let address = addresses[first as usize % LANES];
             *entry(sectors, address, SECTOR_BYTES) += 1;
             *entry(pieces, address, PIECE_BYTES) += rounds;
+            slices[slice(address)] += rounds;
             all_rounds += rounds;
         }
         self.rounds += all_rounds;
@@ -137,7 +179,7 @@ impl Hottest {
     #[inline(never)]
     fn note_far(&mut self, addresses: &Addresses, mut active: u32) {
         let mut marks = std::mem::take(&mut self.marks);
-        let [words, sectors, pieces] = self.tables();
+        let ([words, sectors, pieces], slices) = self.tables();
         let [of_words, of_sectors] = [&mut marks.words, &mut marks.sectors].map(table);
         marks.request += LANE_MARKS;
         let request = marks.request;
@@ -157,6 +199,7 @@ impl Hottest {
             *largest = before + (mark.wrapping_sub(before) & another.wrapping_neg());
             *entry(sectors, address, SECTOR_BYTES) += u64::from(before < request);
             *entry(pieces, address, PIECE_BYTES) += another;
+            slices[slice(address)] += another;
             rounds += another;
         }
         self.rounds += rounds;
@@ -169,6 +212,11 @@ impl Hottest {
             *self = other;
             return;
         }
+        for (span, of_other) in &other.slices {
+            self.begin(*span);
+            let (_, own) = self.slices.last_mut().expect("the span has begun");
+            own.iter_mut().zip(of_other).for_each(|(own, of_other)| *own += of_other);
+        }
         self.rounds += other.rounds;
         let tables = [
             (&mut self.words, other.words),
@@ -180,6 +228,17 @@ impl Hottest {
         }
     }
 
+    /// Returns the rounds of the slice that has most of them in each span, added up.
+    fn busiest_slices(&self) -> u64 {
+        self.slices.iter().filter_map(|(_, slices)| slices.iter().max()).sum()
+    }
+
+    /// Returns how many pieces are as hot as the hottest.
+    fn alike(&self) -> u64 {
+        let most = self.pieces.iter().copied().max().unwrap_or(0).max(1) as f64;
+        self.pieces.iter().map(|&rounds| (rounds as f64 / most).powi(2)).sum::<f64>().round() as u64
+    }
+
     /// Returns the largest counts.
     pub(super) fn most(&self) -> HottestAtomics {
         let most = |table: &[u64]| table.iter().copied().max().unwrap_or(0);
@@ -187,6 +246,8 @@ impl Hottest {
             operations: most(&self.words),
             requests: most(&self.sectors),
             rounds: most(&self.pieces),
+            slice: self.busiest_slices(),
+            alike: self.alike(),
             all_rounds: self.rounds,
         }
     }
@@ -199,7 +260,7 @@ mod tests {
 
     fn note(hottest: &mut Hottest, active: u32, combined: bool, addresses: Addresses) {
         let contention = Contention::of(&addresses, active, Level::detect());
-        hottest.note(&contention, combined, (&addresses, active));
+        hottest.note(0, &contention, combined, (&addresses, active));
     }
 
     fn noted(hottest: &mut Hottest, active: u32, base: u64, step: u64) {
@@ -207,7 +268,7 @@ mod tests {
     }
 
     fn most(hottest: &Hottest) -> [u64; 4] {
-        let HottestAtomics { operations, requests, rounds, all_rounds } = hottest.most();
+        let HottestAtomics { operations, requests, rounds, all_rounds, .. } = hottest.most();
         [operations, requests, rounds, all_rounds]
     }
 
@@ -240,6 +301,28 @@ mod tests {
             far.note_far(&words, active);
             assert_eq!(most(&near), most(&far));
         }
+    }
+
+    #[test]
+    fn pieces_are_spread_over_slices() {
+        // Of pieces in a row, with two rounds each, the busiest slice has one, one, two and two; of 96 fours, about as many as all have.
+        for (pieces, slice) in [(1, 2), (2, 2), (4, 4), (8, 4), (384, 8)] {
+            let mut hottest = Hottest::default();
+            (0..pieces).for_each(|piece| noted(&mut hottest, 0b11, 256 * piece, 0));
+            let most = hottest.most();
+            assert_eq!((most.slice, most.alike), (slice, pieces), "of {pieces}");
+        }
+        // A hot piece, and a cooler one in its slice.
+        let mut hottest = Hottest::default();
+        noted(&mut hottest, u32::MAX, 0, 0);
+        noted(&mut hottest, 0b1111, 512, 0);
+        let most = hottest.most();
+        assert_eq!((most.rounds, most.slice, most.alike), (32, 36, 1));
+        // In another span of time, other pieces are hit: one waits for the other.
+        let contention = Contention::of(&[256; LANES], 0b11, Level::detect());
+        hottest.note(1, &contention, false, (&[256; LANES], 0b11));
+        hottest.note(0, &contention, false, (&[256; LANES], 0b11));
+        assert_eq!((hottest.most().slice, hottest.slices.len()), (38, 2));
     }
 
     #[test]

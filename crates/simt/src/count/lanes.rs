@@ -43,7 +43,7 @@ impl CounterObserver {
         {
             if access.operation.is_atomic() {
                 let contention = Contention::of(access.addresses, access.active, self.rules.level);
-                self.run.note_atomic(at.site, access, &contention);
+                self.run.note_atomic(at, self.rules.cut.window, access, &contention);
             }
             return;
         }
@@ -62,7 +62,7 @@ impl CounterObserver {
             Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };
         let contention = access.operation.is_atomic().then(|| {
             let contention = Contention::of(access.addresses, access.active, self.rules.level);
-            self.run.note_atomic(at.site, access, &contention);
+            self.run.note_atomic(at, self.rules.cut.window, access, &contention);
             contention
         });
         let contention = contention.as_ref();

@@ -164,6 +164,8 @@ impl Modelled for LaunchCounters {
                 rounds => share(total.atomics.bytes_requested, rounds * SECTOR_BYTES).min(1.0),
             },
             hottest_rounds: self.hottest.rounds as f64,
+            slice_rounds: self.hottest.slice as f64,
+            alike: self.hottest.alike as f64,
             hottest_operations: self.hottest.operations as f64,
             float_share: share(self.float_atomics, total.atomics.requests),
             shared_atomics: total.shared_atomics.wavefronts as f64,

@@ -14,7 +14,7 @@ use super::contention::Contention;
 use super::contests::{Contest, Contests};
 use super::group::{Group, Tally};
 use super::host_pages::{HostPages, OfHost};
-use super::hottest::Hottest;
+use super::hottest::{BLOCKS_OF_SPAN, Hottest};
 use super::peer_stores::PeerStores;
 use super::shape::Rules;
 use super::shared::SharedMemory;
@@ -23,7 +23,7 @@ use super::trails::{Numbered, Trails};
 use super::worst::Worst;
 use crate::exec::Merged;
 use crate::multiprocessor::Recorder;
-use crate::observe::{Access, Notes, Site};
+use crate::observe::{Access, At, Notes, Site};
 use counters::Counts;
 use std::ops::{AddAssign, Range};
 use std::sync::Arc;
@@ -156,10 +156,17 @@ impl Run {
         self.counts.at(site)
     }
 
-    /// Counts where an atomic in global memory goes.
-    pub(super) fn note_atomic(&mut self, site: Site, access: &Access<'_>, contention: &Contention) {
-        let combined = self.is_combined(site);
-        self.hottest.note(contention, combined, (access.addresses, access.active));
+    /// Counts where an atomic in global memory goes, in a launch of which so many blocks are resident.
+    pub(super) fn note_atomic(
+        &mut self,
+        at: At,
+        resident: u64,
+        access: &Access<'_>,
+        contention: &Contention,
+    ) {
+        let combined = self.is_combined(at.site);
+        let span = at.block / (BLOCKS_OF_SPAN * resident);
+        self.hottest.note(span, contention, combined, (access.addresses, access.active));
     }
 
     /// Returns true for an atomic whose lanes of one address are combined.

@@ -104,6 +104,10 @@ pub struct Counters {
     pub atomic_share: f64,
     /// Those in the 256 bytes with the most.
     pub hottest_rounds: f64,
+    /// Those in the slice of L2 with the most.
+    pub slice_rounds: f64,
+    /// Pieces of 256 bytes that are as hot as the one with the most.
+    pub alike: f64,
     /// Atomic operations on the word with the most.
     pub hottest_operations: f64,
     /// Share of the requests of atomics that add floats.
@@ -183,6 +187,8 @@ impl Default for Counters {
             atomic_rounds: 0.0,
             atomic_share: 1.0,
             hottest_rounds: 0.0,
+            slice_rounds: 0.0,
+            alike: 0.0,
             hottest_operations: 0.0,
             float_share: 0.0,
             shared_atomics: 0.0,

@@ -188,7 +188,7 @@ fn uneven_blocks_and_atomics_count_alike() {
         let left = same(SHAPES, "uneven", &arguments, ([300, 1, 1], [64, 1, 1], workers));
         let counters = left.counters.expect("it was counted");
         // Each of 600 warps adds once for all lanes, 32 times to one word, and in four rounds to four sectors.
-        let hottest = "HottestAtomics { operations: 19200, requests: 600, rounds: 19200, all_rounds: 22200 }";
+        let hottest = "HottestAtomics { operations: 19200, requests: 600, rounds: 19200, slice: 19200, alike: 1, all_rounds: 22200 }";
         assert!(counters.contains(hottest), "{counters}");
         // The last 36 blocks are the longest, and some multiprocessors have three.
         let (_, imbalance) = counters.split_once("imbalance: ").expect("the field");

@@ -99,6 +99,7 @@ fn rounds_of_single_words_take_longer_in_a_slice() {
     let random = Counters {
         atomic_rounds: 1_457_056.0,
         hottest_rounds: 364_592.0,
+        alike: 4.0,
         atomic_share: 2_097_152.0 / 8.0 / 1_457_056.0,
         ..Counters::default()
     };

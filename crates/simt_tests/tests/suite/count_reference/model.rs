@@ -304,8 +304,28 @@ impl<'a> Model<'a> {
             operations: most(&self.words),
             requests: most(&self.sectors),
             rounds: most(&self.pieces),
+            slice: busiest_slice(&self.pieces),
+            alike: alike(&self.pieces),
             all_rounds,
         };
         self.counts
     }
+}
+
+/// Rounds in the busiest of 96 slices: four pieces in a row are in two of them, in turns; fours are apart by the golden ratio of all.
+fn busiest_slice(pieces: &HashMap<u64, u64>) -> u64 {
+    let mut slices = [0; 96];
+    for (piece, rounds) in pieces {
+        let place = piece % 65_536;
+        let fours = f64::from((place as u32 / 4).wrapping_mul(0x9E37_79B9)) / 2.0_f64.powi(32);
+        slices[((fours * 96.0) as usize + (place % 2) as usize * 48) % 96] += rounds;
+    }
+    slices.into_iter().max().unwrap_or(0)
+}
+
+/// How many pieces are as hot as the hottest, by the sum of squares.
+fn alike(pieces: &HashMap<u64, u64>) -> u64 {
+    let most = pieces.values().copied().max().unwrap_or(0).max(1);
+    let squares: u64 = pieces.values().map(|rounds| rounds * rounds).sum();
+    (squares as f64 / (most * most) as f64).round() as u64
 }
