@@ -13,7 +13,7 @@ use crate::{
 };
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use record::{Errors, Record, counters::LaunchCounters};
+use record::{Errors, Estimates, Record, counters::LaunchCounters};
 use simt::{
     cards::{self, Card},
     count::Modelled as _,
@@ -33,7 +33,8 @@ use std::{
 #[derive(Args)]
 pub(crate) struct Options {
     /// A card, and rows measured and simulated on it: h200=MEASURED,SIMULATED. The files are those of `fidelity --out` or the
-    /// records of `coalesce run`. The constants belong to the first card; others scale theirs alike. With h200=MEASURED alone the cases
+    /// records of `coalesce run`; what the simulation of a multiprocessor said stays as it is. The constants belong to the first card;
+    /// others scale theirs alike. With h200=MEASURED alone the cases
     /// are executed on the simulated card, and a multiprocessor is simulated again for each change of a constant
     #[arg(required = true)]
     data: Vec<String>,
@@ -152,11 +153,12 @@ fn read_points(measured: &Path, simulated: &Path) -> Result<Vec<Point>> {
         if simulated.unknown.is_some() {
             return None;
         }
+        let counted = simulated.counted?;
         Some(Point {
             name: measured.label(),
             kernel: measured.kernel,
             seconds: measured.times.median * 1e-3,
-            modelled: by_formula(simulated.counted?.launch),
+            modelled: modelled(counted.launch, counted.estimates_us),
         })
     };
     Ok(row::paired(open, &row::read(simulated)?).into_iter().filter_map(point).collect())
@@ -166,22 +168,26 @@ fn read_points(measured: &Path, simulated: &Path) -> Result<Vec<Point>> {
 fn pair_records(measured: &[Record], simulated: &[Record]) -> Vec<Point> {
     let point = |record: &Record| {
         let same = |other: &&Record| other.is_same_row(record) && other.time_ms.is_some();
-        let counters = simulated.iter().find(same)?.counters.as_ref()?;
+        let counted = simulated.iter().find(same)?.counters.as_ref()?;
         let kernel = format!("{} {}", record.experiment, record.kernel);
         let parameters = serde_json::to_string(&record.parameters).unwrap_or_default();
         Some(Point {
             name: format!("{kernel} {parameters}"),
             kernel,
             seconds: record.time_ms.as_ref()?.median * 1e-3,
-            modelled: by_formula(counters.launch.clone()),
+            modelled: modelled(counted.launch.clone(), counted.estimates_us),
         })
     };
     measured.iter().filter_map(point).collect()
 }
 
-/// The seconds of a launch by the model's formula.
-fn by_formula(counters: LaunchCounters) -> Modelled {
-    Box::new(move |card| counters.time(card).seconds)
+/// The seconds of a launch by the model's formula, together with what the simulation said of it.
+fn modelled(counters: LaunchCounters, estimates: Option<Estimates>) -> Modelled {
+    Box::new(move |card| {
+        let formula = counters.time(card);
+        let simulated = estimates.map(|estimates| formula.and_simulated(estimates.simulation * 1e-6));
+        simulated.unwrap_or(formula).seconds
+    })
 }
 
 /// Executes the open cases that were measured, and keeps their traces.
@@ -199,7 +205,11 @@ fn execute(card: &str, measured: &Path) -> Result<Vec<Point>> {
             kernel: row.kernel.clone(),
             seconds: row.times.median * 1e-3,
             modelled: Box::new(move |card| {
-                launch.simulated_time(card).unwrap_or(launch.counters.time(card)).seconds
+                let formula = launch.counters.time(card);
+                launch
+                    .simulated_time(card)
+                    .map_or(formula, |time| formula.and_simulated(time.seconds))
+                    .seconds
             }),
         });
     })?;
@@ -313,7 +323,7 @@ mod tests {
                 kernel: number.to_string(),
                 name: number.to_string(),
                 seconds: counters.time(&measured).seconds,
-                modelled: by_formula(counters),
+                modelled: modelled(counters, None),
             })
             .collect();
         set

@@ -56,8 +56,10 @@ pub(crate) struct Options {
 pub(crate) struct Pair {
     pub(crate) measured: Row,
     pub(crate) simulated: Row,
-    /// Modelled over measured time, by the formula.
+    /// Modelled over measured time.
     pub(crate) ratio: f64,
+    /// The same by the formula alone, and by the simulation where it knows the kernel.
+    by: [f64; 2],
 }
 
 impl Pair {
@@ -72,14 +74,8 @@ pub(crate) fn errors_of(pairs: &[&Pair]) -> Option<Errors> {
     Errors::among(pairs.iter().map(|pair| pair.error()).collect())
 }
 
-/// The errors of these pairs by simulation of a multiprocessor, and of kernels that it does not know by the formula; `None` where no
-/// pair has a simulated time.
-fn errors_by_simulation(pairs: &[&Pair]) -> Option<Errors> {
-    let ratio =
-        |pair: &&Pair| pair.simulated.simulation_ms.map_or(pair.ratio, |ms| ms / pair.measured.times.median);
-    let any = pairs.iter().any(|pair| pair.simulated.simulation_ms.is_some());
-    Errors::among(pairs.iter().map(|pair| (ratio(pair) - 1.0).abs()).collect()).filter(|_| any)
-}
+/// The two models, in the order of [`Pair::by`].
+const MODELS: [&str; 2] = ["formula", "simulation"];
 
 impl Options {
     /// The card of these simulated rows, or the one that was asked for.
@@ -106,10 +102,13 @@ pub(crate) fn pairs(options: &Options) -> Result<(Vec<Pair>, Card)> {
     let (measured, simulated) = (row::read(&options.measured)?, row::read(&options.simulated)?);
     let card = options.card(&simulated)?;
     let pair = |(measured, simulated): (Row, Row)| {
-        let ratio = simulated.seconds(&card) / measured.seconds(&card);
-        Pair { simulated, measured, ratio }
+        let modelled = simulated.modelled(&card)?;
+        let over_measured = |seconds: f64| seconds * 1e3 / measured.times.median;
+        let by = [modelled.formula, modelled.simulation.unwrap_or(modelled.formula)].map(over_measured);
+        let ratio = over_measured(modelled.both);
+        Some(Pair { simulated, measured, ratio, by })
     };
-    let mut pairs: Vec<Pair> = row::paired(measured, &simulated).into_iter().map(pair).collect();
+    let mut pairs: Vec<Pair> = row::paired(measured, &simulated).into_iter().filter_map(pair).collect();
     if pairs.is_empty() {
         bail!("the two files have no case in common");
     }
@@ -130,8 +129,8 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
         if let Some(counted) = pair.simulated.counted.as_ref().filter(|_| options.terms) {
             let parts = row::parts(&counted.launch.time(&card));
             println!(
-                "       dram {:.2}  l2 {:.2}  on chip {:.2}  issue {:.2}  latency {:.2} us",
-                parts.dram, parts.l2, parts.on_chip, parts.issue, parts.latency
+                "       dram {:.2}  l2 {:.2}  on chip {:.2}  issue {:.2}  latency {:.2} us; formula {:.2}, simulation {:.2}",
+                parts.dram, parts.l2, parts.on_chip, parts.issue, parts.latency, pair.by[0], pair.by[1]
             );
         }
     }
@@ -144,12 +143,15 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
                 100.0 * errors.p90
             );
         }
-        if let Some(errors) = errors_by_simulation(&of_group(&pairs, group)) {
-            println!(
-                "{group}, by simulation: median error {:.1}%, a tenth are off by more than {:.1}%",
-                100.0 * errors.median,
-                100.0 * errors.p90
-            );
+        for (model, name) in MODELS.into_iter().enumerate() {
+            let error = |pair: &&Pair| (pair.by[model] - 1.0).abs();
+            if let Some(errors) = Errors::among(of_group(&pairs, group).iter().map(error).collect()) {
+                println!(
+                    "{group}, by the {name} alone: median error {:.1}%, a tenth are off by more than {:.1}%",
+                    100.0 * errors.median,
+                    100.0 * errors.p90
+                );
+            }
         }
         for (why, count) in reasons(&untimed, group) {
             println!("{group}: {count} more rows have {why}");

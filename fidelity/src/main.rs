@@ -105,7 +105,7 @@ fn bind(device: &str) -> Result<Option<Card>> {
     let card = card.map(cards::find).transpose()?;
     match &card {
         Some(card) => {
-            let settings = Settings { cards: vec![card.clone()], keeps_traces: true, ..Settings::default() };
+            let settings = Settings { cards: vec![card.clone()], simulates: true, ..Settings::default() };
             simulated::bind_simulated(settings)?;
         }
         None => {
@@ -193,11 +193,8 @@ fn run(options: &Run) -> Result<ExitCode> {
         };
         let outcome = run().with_context(|| format!("{} {}", plan.kernel, plan.parameters))?;
         let launch = card.as_ref().zip(simulated::last_launch());
-        let counted = |(card, launch): &(&Card, LaunchRecord)| {
-            Box::new(row::counted(&launch.counters, &launch.time, card))
-        };
+        let counted = |(card, launch): &(&Card, LaunchRecord)| Box::new(row::counted(launch, card));
         let counted = launch.as_ref().map(counted);
-        let simulation = launch.as_ref().and_then(|(card, launch)| launch.simulated_time(card));
         let unknown = launch
             .and_then(|(card, launch)| Unknown::of(&launch.counters, launch.sites(), &launch.time, card));
         let unknown = unknown.map(|unknown| unknown.to_string());
@@ -231,7 +228,6 @@ fn run(options: &Run) -> Result<ExitCode> {
                 launches_per_sample: outcome.launches_per_sample,
                 fault: outcome.fault,
                 unknown,
-                simulation_ms: simulation.map(|time| time.seconds * 1e3),
                 counted,
             })?;
         }

@@ -2,9 +2,10 @@
 
 use crate::cases::Group;
 use anyhow::{Context, Result};
-use record::{Backend, Counted, Method, Parts, Residence, Times, counters::LaunchCounters};
+use cuda_driver::simulated::LaunchRecord;
+use record::{Backend, Counted, Estimates, Method, Parts, Residence, Times, counters::LaunchCounters};
 use serde::{Deserialize, Serialize};
-use simt::{cards::Card, count::Modelled, model::LaunchTime};
+use simt::{cards::Card, count::Modelled as _, model::LaunchTime};
 use std::{
     fs,
     io::{BufWriter, Write},
@@ -34,10 +35,6 @@ pub(crate) struct Row {
     /// Why the launch has no modelled time, where the model says so itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unknown: Option<String>,
-    /// The milliseconds of the launch by simulation of a multiprocessor; absent on a GPU, and where the simulation does not know the
-    /// kernel.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) simulation_ms: Option<f64>,
     /// The simulator's counters of the launch; `None` on a GPU.
     pub(crate) counted: Option<Box<Counted>>,
 }
@@ -48,23 +45,35 @@ impl Row {
         format!("{} {}", self.kernel, self.parameters)
     }
 
-    /// The time of one launch in seconds: as measured, or as the model says now of the counters.
-    pub(crate) fn seconds(&self, card: &Card) -> f64 {
-        match &self.counted {
-            None => self.times.median * 1e-3,
-            Some(counted) => counted.launch.time(card).seconds,
-        }
+    /// The modelled time of one launch in seconds, by what the formula says now of the counters and by what the simulation said.
+    pub(crate) fn modelled(&self, card: &Card) -> Option<Modelled> {
+        let counted = self.counted.as_ref()?;
+        let formula = counted.launch.time(card);
+        let simulation = counted.estimates_us.map(|estimates| estimates.simulation * 1e-6);
+        let both = simulation.map_or(formula, |seconds| formula.and_simulated(seconds));
+        Some(Modelled { both: both.seconds, formula: formula.seconds, simulation })
     }
 }
 
+/// A launch's seconds by the models.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Modelled {
+    /// By both together, or by the formula where the simulation does not know the kernel.
+    pub(crate) both: f64,
+    pub(crate) formula: f64,
+    pub(crate) simulation: Option<f64>,
+}
+
 /// Counters of a launch on this card, without those of single instructions.
-pub(crate) fn counted(counters: &LaunchCounters, time: &LaunchTime, card: &Card) -> Counted {
-    let launch = LaunchCounters { sites: Vec::new(), worst: Vec::new(), ..counters.clone() };
-    let modelled_us = parts(time);
+pub(crate) fn counted(record: &LaunchRecord, card: &Card) -> Counted {
+    let launch = LaunchCounters { sites: Vec::new(), worst: Vec::new(), ..record.counters.clone() };
+    let modelled_us = parts(&record.time);
+    let estimates = record.estimates.map(|estimates| estimates.map(|seconds| seconds * 1e6));
     Counted {
         dram_bytes: launch.dram_bytes(card.dram_granule_bytes),
         modelled_us,
         bound: modelled_us.bound(),
+        estimates_us: estimates.map(|[formula, simulation]| Estimates { formula, simulation }),
         lines: Vec::new(),
         launch,
     }

@@ -2,7 +2,7 @@
 
 use crate::simulated::{Card, LaunchRecord};
 use record::{
-    Counted, Line, Parts,
+    Counted, Estimates, Line, Parts,
     counters::{Counts, LaunchCounters},
 };
 use simt::count::{Modelled, SourcePlace};
@@ -26,6 +26,10 @@ pub(crate) fn counted(record: &LaunchRecord, card: &Card) -> Counted {
         dram_bytes: launch.dram_bytes(card.dram_granule_bytes),
         modelled_us,
         bound: modelled_us.bound(),
+        estimates_us: record.estimates.map(|[formula, simulation]| Estimates {
+            formula: microseconds(formula),
+            simulation: microseconds(simulation),
+        }),
         lines: lines(record),
         launch,
     }

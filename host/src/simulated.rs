@@ -29,6 +29,7 @@ pub(crate) const DEFAULT: &str = "h200";
 pub(crate) fn bind(card: &Card, number: u32, checks: &[Check]) -> Result<DriverVersion> {
     let settings = Settings {
         cards: vec![card.clone(); number as usize],
+        simulates: true,
         checks: (!checks.is_empty()).then(|| together(checks)),
         // As of any other program on the simulated driver.
         profile: env::var_os(PROFILE_VARIABLE).filter(|file| !file.is_empty()).map(PathBuf::from),

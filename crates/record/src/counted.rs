@@ -18,9 +18,21 @@ pub struct Counted {
     pub modelled_us: Parts,
     /// The part that is longest.
     pub bound: Bound,
+    /// The two times whose geometric mean the modelled time of the card is; absent where it is the formula's alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimates_us: Option<Estimates>,
     /// The counters of each line of the kernel's source.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<Line>,
+}
+
+/// A launch's time by two models, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimates {
+    /// By the formula, which combines what the launch needs of each level.
+    pub formula: f64,
+    /// By simulation of a multiprocessor, instruction by instruction.
+    pub simulation: f64,
 }
 
 /// The time of each level alone, in microseconds.

@@ -120,6 +120,7 @@ impl ProfiledLaunch {
             dram_bytes: self.dram_bytes,
             modelled_us,
             bound: modelled_us.bound(),
+            estimates_us: None,
             lines: lines.collect(),
         }
     }

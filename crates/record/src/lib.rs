@@ -45,7 +45,7 @@ pub use self::csv::{WriteError, csv};
 #[cfg(feature = "parquet")]
 pub use self::parquet::{ParquetError, parquet};
 pub use conditions::{Conditions, Energy, Limit, Readings, Sensors};
-pub use counted::{Bound, Counted, Line, Parts};
+pub use counted::{Bound, Counted, Estimates, Line, Parts};
 pub use counters;
 pub use device::{Backend, DeviceInfo};
 pub use errors::Errors;

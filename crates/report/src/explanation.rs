@@ -319,6 +319,7 @@ mod tests {
             dram_bytes: 0,
             modelled_us: parts,
             bound: Bound::L2,
+            estimates_us: None,
             lines: Vec::new(),
         }
     }

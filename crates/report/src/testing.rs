@@ -43,5 +43,12 @@ pub(crate) fn c870() -> DeviceInfo {
 /// The counters of a launch whose time is that of starting it.
 pub(crate) fn counted(launch: LaunchCounters) -> Counted {
     let modelled_us = Parts { launch: 1.0, ..Parts::default() };
-    Counted { launch, dram_bytes: 0, modelled_us, bound: Bound::Launch, lines: Vec::new() }
+    Counted {
+        launch,
+        dram_bytes: 0,
+        modelled_us,
+        bound: Bound::Launch,
+        estimates_us: None,
+        lines: Vec::new(),
+    }
 }

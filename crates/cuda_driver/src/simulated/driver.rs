@@ -51,6 +51,8 @@ pub(super) struct Driver {
     pub each_finding: bool,
     /// Time without progress after which a launch ends; None for no limit.
     pub timeout: Option<Duration>,
+    /// True if times come from a simulation, too.
+    pub simulates: bool,
     pub keeps_traces: bool,
     pub profile: Option<Profile>,
     state: Mutex<State>,
@@ -183,8 +185,8 @@ impl Driver {
             Profile::new(path).map_err(|cause| SimulatedError::Profile { path: path.clone(), cause })
         };
         let profile = settings.profile.as_ref().map(open).transpose()?;
-        let Settings { each_finding, keeps_traces, .. } = *settings;
-        Ok(Self { devices, workers, checks, each_finding, timeout, keeps_traces, profile, state })
+        let Settings { each_finding, simulates, keeps_traces, .. } = *settings;
+        Ok(Self { devices, workers, checks, each_finding, timeout, simulates, keeps_traces, profile, state })
     }
 
     /// Locks the state. Locks are short: never while a kernel or the program's own code runs.

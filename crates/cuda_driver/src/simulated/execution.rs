@@ -42,7 +42,9 @@ pub(super) fn execute(
         shared_bytes: kernel.static_shared_bytes + launch.dynamic_shared_bytes,
         bank_mode: bank_mode(driver, launch.function, context),
         ranges: ranges.clone(),
-        records: driver.keeps_traces && is_alone(launch, kernel) && !program.waits_for_blocks(kernel),
+        records: (driver.simulates || driver.keeps_traces)
+            && is_alone(launch, kernel)
+            && !program.waits_for_blocks(kernel),
         ..LaunchShape::new(launch.grid, launch.block, occupancy, program.sites())
     };
     let held = std::mem::replace(&mut *l2, L2State::new(device.card.clone()));
@@ -67,7 +69,13 @@ pub(super) fn execute(
             let counters = finished.counters;
             let link_seconds = records::link_seconds(&counters.link, &device.card);
             let (migration, first_touch) = residence::migrate(driver, device, &ranges, &finished.managed);
-            let mut time = counters.time(&device.card);
+            let formula = counters.time(&device.card);
+            let shared_bytes = kernel.static_shared_bytes + launch.dynamic_shared_bytes;
+            let simulated = driver
+                .simulates
+                .then(|| finished.traces.time(program.sites(), &counters, shared_bytes, &device.card))
+                .flatten();
+            let mut time = simulated.map_or(formula, |time| formula.and_simulated(time.seconds));
             time.launch += first_touch;
             time.seconds += first_touch;
             let seconds = records::seconds(&time, link_seconds) + migration.seconds;
@@ -84,6 +92,7 @@ pub(super) fn execute(
                 occupancy,
                 seconds,
                 time,
+                estimates: simulated.map(|time| [formula.seconds, time.seconds]),
                 link_seconds,
                 migration,
                 loaded: launch.loaded.clone(),

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use simt::cards::{self, Card};
 use simt::check::{Checks, UnknownCheck};
+#[cfg(doc)]
+use simt::model::LaunchTime;
 use thiserror::Error;
 
 use crate::{DriverVersion, TableError};
@@ -57,7 +59,12 @@ pub struct Settings {
     /// Longest time without progress: without an ended warp or a passed barrier for this long, a launch ends with
     /// `CUDA_ERROR_LAUNCH_TIMEOUT`. `None` for [`DEFAULT_TIMEOUT`]; zero for no limit.
     pub timeout: Option<Duration>,
-    /// True if records of launches keep what the warps of some blocks did, for [`LaunchRecord::simulated_time`](super::LaunchRecord).
+    /// True if the time of a launch comes from the model's formula and from a simulation of a multiprocessor together, as
+    /// [`LaunchTime::and_simulated`] says: nearer to the truth, and some hundredths of a second longer for each launch. False for the
+    /// formula alone.
+    pub simulates: bool,
+    /// True if records of launches keep what the warps of some blocks did, for
+    /// [`LaunchRecord::simulated_time`](super::LaunchRecord::simulated_time).
     pub keeps_traces: bool,
     /// File that receives a record of each launch.
     pub profile: Option<PathBuf>,

@@ -167,6 +167,7 @@ mod tests {
             dram_bytes: 0,
             modelled_us: PARTS,
             bound: Bound::Dram,
+            estimates_us: None,
             lines: Vec::new(),
         }
     }

@@ -216,8 +216,14 @@ pub(crate) mod tests {
         launch.total.loads.bytes_moved = 32768;
         let parts =
             Parts { launch: 3.0, dram: 9.0, on_chip: 1.0, issue: 1.0, latency: 1.0, ..Parts::default() };
-        let counters =
-            Counted { launch, dram_bytes: 32768, modelled_us: parts, bound: Bound::Dram, lines: Vec::new() };
+        let counters = Counted {
+            launch,
+            dram_bytes: 32768,
+            modelled_us: parts,
+            bound: Bound::Dram,
+            estimates_us: None,
+            lines: Vec::new(),
+        };
         Record {
             backend: Backend::Modelled,
             device: c870(),

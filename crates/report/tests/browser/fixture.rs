@@ -178,7 +178,14 @@ fn counted(counts: Counts, worst: Option<Access>, line: u32) -> Box<Counted> {
         migration: 0.0,
     };
     let lines = vec![Line { file: "/somewhere/kernels/src/lesson.rs".to_string(), line, counts, worst }];
-    Box::new(Counted { launch, dram_bytes: 1 << 20, modelled_us, bound: Bound::Dram, lines })
+    Box::new(Counted {
+        launch,
+        dram_bytes: 1 << 20,
+        modelled_us,
+        bound: Bound::Dram,
+        estimates_us: None,
+        lines,
+    })
 }
 
 /// Lessons of each picture, and the text of two kernels.

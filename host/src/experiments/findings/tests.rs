@@ -84,7 +84,14 @@ trait Given: Into<Record> + Sized {
             migration: 0.0,
         };
         Record {
-            counters: Some(Box::new(Counted { launch, dram_bytes, modelled_us, bound, lines })),
+            counters: Some(Box::new(Counted {
+                launch,
+                dram_bytes,
+                modelled_us,
+                bound,
+                estimates_us: None,
+                lines,
+            })),
             ..self.into()
         }
     }
