@@ -80,12 +80,16 @@ impl Traces {
         shared_bytes: u32,
         card: &Card,
     ) -> Option<LaunchTime> {
-        // Not how long threads contest for a word of shared memory, nor in which order blocks take work from a counter, nor the memory of
-        // other cards.
+        // Not how long threads contest for a word of shared memory, in which order blocks take work from a counter, what `match.any`
+        // takes, nor the memory of other cards.
         let takes_work = |counted: &SiteCounts| sites[counted.site as usize].takes_work;
         let is_known = counters.looped == LoopedAtomics::default() && !counters.sites.iter().any(takes_work);
         let of_others = counters.link.peer_sectors_read + counters.link.peer_sectors_stored > 0;
-        let is_known = is_known && !of_others && !self.blocks.is_empty() && is_simulated(card);
+        let is_known = is_known
+            && counters.matched_values == 0
+            && !of_others
+            && !self.blocks.is_empty()
+            && is_simulated(card);
         let code = Code::of(self, sites).filter(|_| is_known)?;
         let (order, kept) = self.ordered(&code);
         let launch = Launch { traces: self, code: &code, order: &order, kept, counters, shared_bytes, card };
