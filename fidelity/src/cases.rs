@@ -3,6 +3,7 @@
 mod accumulation;
 mod algebra;
 mod atomics;
+mod contributions;
 mod databases;
 mod decoding;
 mod dynamics;
@@ -126,7 +127,7 @@ pub(crate) fn all() -> Vec<Plan> {
         ("learning", learning::add),
         ("quantised", quantised::add),
     ];
-    const ADDED: [Category; 19] = [
+    const ADDED: [Category; 20] = [
         ("factorings", factorings::add),
         ("fields", fields::add),
         ("particles", particles::add),
@@ -146,6 +147,7 @@ pub(crate) fn all() -> Vec<Plan> {
         ("signals", signals::add),
         ("accumulation", accumulation::add),
         ("worklists", worklists::add),
+        ("contributions", contributions::add),
     ];
     let mut set = Set::default();
     for (categories, added) in [(&FIRST[..], false), (&ADDED, true)] {
@@ -168,7 +170,7 @@ mod tests {
         let kernels: BTreeMap<&str, Group> = all().iter().map(|plan| (plan.kernel, plan.group)).collect();
         let count = |group: Group| kernels.values().filter(|&&other| other == group).count();
         // 114 kernels in two halves, and those that were added.
-        assert_eq!(Group::ALL.map(count), [58, 56, 131]);
+        assert_eq!(Group::ALL.map(count), [58, 56, 142]);
     }
 
     #[test]

@@ -23,6 +23,11 @@ pub(crate) fn words(n: usize, limit: u32, seed: u64) -> Vec<u32> {
     (0..n).map(|i| ((u64::from(mix(i, seed)) * u64::from(limit)) >> 32) as u32).collect()
 }
 
+/// Words below a limit, small ones more often: the limit times a power of a number between 0 and 1.
+pub(crate) fn skewed(n: usize, limit: u32, power: i32, seed: u64) -> Vec<u32> {
+    doubles(n, seed).into_iter().map(|share| (share.powi(power) * f64::from(limit)) as u32).collect()
+}
+
 /// Bytes.
 pub(crate) fn bytes(n: usize, seed: u64) -> Vec<u8> {
     (0..n).map(|i| mix(i, seed) as u8).collect()

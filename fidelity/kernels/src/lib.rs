@@ -7,6 +7,7 @@
 pub mod accumulation;
 pub mod algebra;
 pub mod atomics;
+pub mod contributions;
 pub mod databases;
 pub mod decoding;
 pub mod dynamics;
