@@ -16,6 +16,7 @@ pub mod factorings;
 pub mod fields;
 pub mod finance;
 pub mod fourier;
+pub mod frontiers;
 pub mod graphs;
 pub mod grids;
 pub mod images;
