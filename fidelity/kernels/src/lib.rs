@@ -38,6 +38,7 @@ pub mod solvers;
 pub mod sorting;
 pub mod sparse;
 pub mod structures;
+pub mod tables;
 pub mod training;
 pub mod worklists;
 
