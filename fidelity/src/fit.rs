@@ -184,9 +184,8 @@ fn pair_records(measured: &[Record], simulated: &[Record]) -> Vec<Point> {
 /// The seconds of a launch by the model's formula, together with what the simulation said of it.
 fn modelled(counters: LaunchCounters, estimates: Option<Estimates>) -> Modelled {
     Box::new(move |card| {
-        let formula = counters.time(card);
-        let simulated = estimates.map(|estimates| formula.and_simulated(estimates.simulation * 1e-6));
-        simulated.unwrap_or(formula).seconds
+        let simulated = estimates.map(|estimates| estimates.simulation * 1e-6);
+        counters.time(card).and_simulated(simulated).seconds
     })
 }
 
@@ -205,11 +204,8 @@ fn execute(card: &str, measured: &Path) -> Result<Vec<Point>> {
             kernel: row.kernel.clone(),
             seconds: row.times.median * 1e-3,
             modelled: Box::new(move |card| {
-                let formula = launch.counters.time(card);
-                launch
-                    .simulated_time(card)
-                    .map_or(formula, |time| formula.and_simulated(time.seconds))
-                    .seconds
+                let simulated = launch.simulated_time(card).map(|time| time.seconds);
+                launch.counters.time(card).and_simulated(simulated).seconds
             }),
         });
     })?;

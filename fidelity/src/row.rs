@@ -50,8 +50,8 @@ impl Row {
         let counted = self.counted.as_ref()?;
         let formula = counted.launch.time(card);
         let simulation = counted.estimates_us.map(|estimates| estimates.simulation * 1e-6);
-        let both = simulation.map_or(formula, |seconds| formula.and_simulated(seconds));
-        Some(Modelled { both: both.seconds, formula: formula.seconds, simulation })
+        let both = formula.and_simulated(simulation).seconds;
+        Some(Modelled { both, formula: formula.seconds, simulation })
     }
 }
 
@@ -68,12 +68,11 @@ pub(crate) struct Modelled {
 pub(crate) fn counted(record: &LaunchRecord, card: &Card) -> Counted {
     let launch = LaunchCounters { sites: Vec::new(), worst: Vec::new(), ..record.counters.clone() };
     let modelled_us = parts(&record.time);
-    let estimates = record.estimates.map(|estimates| estimates.map(|seconds| seconds * 1e6));
     Counted {
         dram_bytes: launch.dram_bytes(card.dram_granule_bytes),
         modelled_us,
         bound: modelled_us.bound(),
-        estimates_us: estimates.map(|[formula, simulation]| Estimates { formula, simulation }),
+        estimates_us: record.estimates.map(Estimates::of_seconds),
         lines: Vec::new(),
         launch,
     }

@@ -26,10 +26,7 @@ pub(crate) fn counted(record: &LaunchRecord, card: &Card) -> Counted {
         dram_bytes: launch.dram_bytes(card.dram_granule_bytes),
         modelled_us,
         bound: modelled_us.bound(),
-        estimates_us: record.estimates.map(|[formula, simulation]| Estimates {
-            formula: microseconds(formula),
-            simulation: microseconds(simulation),
-        }),
+        estimates_us: record.estimates.map(Estimates::of_seconds),
         lines: lines(record),
         launch,
     }

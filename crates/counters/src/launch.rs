@@ -81,7 +81,7 @@ pub struct HottestAtomics {
     /// Rounds of L2 in the busiest slice, over which pieces of 256 bytes are spread as an H200 does.
     #[serde(default, skip_serializing_if = "is_default")]
     pub slice: u64,
-    /// How many pieces are as hot as the hottest: the sum of the squares of their rounds, over the square of the most.
+    /// Number of pieces as hot as the hottest: the sum of the squares of all pieces' rounds over the square of the most.
     #[serde(default, skip_serializing_if = "is_default")]
     pub alike: u64,
     /// Rounds of L2 in all.

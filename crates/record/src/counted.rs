@@ -35,6 +35,14 @@ pub struct Estimates {
     pub simulation: f64,
 }
 
+impl Estimates {
+    /// Those of these seconds, the formula's first.
+    pub fn of_seconds(seconds: [f64; 2]) -> Self {
+        let [formula, simulation] = seconds.map(|seconds| seconds * 1e6);
+        Self { formula, simulation }
+    }
+}
+
 /// The time of each level alone, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parts {

@@ -63,6 +63,7 @@ mod windows;
 mod worst;
 
 pub use counters::{Counts, LaunchCounters, LinkCounts, Metric};
+pub(crate) use hottest::SLICES;
 pub(crate) use l1::bytes as l1_bytes;
 pub use l2::L2State;
 pub use launch::{Modelled, SourcePlace};

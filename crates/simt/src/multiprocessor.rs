@@ -47,7 +47,7 @@ use crate::count::Modelled;
 use crate::exec::SiteInfo;
 use crate::model::{Counters, LaunchTime};
 use code::Code;
-use counters::{LaunchCounters, LoopedAtomics, SiteCounts};
+use counters::{LaunchCounters, LoopedAtomics};
 use memory::Rates;
 use order::{Ordered, Orderer};
 use simulation::{Multiprocessor, Order, Outcome};
@@ -80,16 +80,10 @@ impl Traces {
         shared_bytes: u32,
         card: &Card,
     ) -> Option<LaunchTime> {
-        // Not how long threads contest for a word of shared memory, in which order blocks take work from a counter, what `match.any`
-        // takes, nor the memory of other cards.
-        let takes_work = |counted: &SiteCounts| sites[counted.site as usize].takes_work;
-        let is_known = counters.looped == LoopedAtomics::default() && !counters.sites.iter().any(takes_work);
+        // Not how long threads contest for a word of shared memory, nor the memory of other cards.
         let of_others = counters.link.peer_sectors_read + counters.link.peer_sectors_stored > 0;
-        let is_known = is_known
-            && counters.matched_values == 0
-            && !of_others
-            && !self.blocks.is_empty()
-            && is_simulated(card);
+        let is_known = counters.looped == LoopedAtomics::default() && !of_others;
+        let is_known = is_known && !self.blocks.is_empty() && is_simulated(card);
         let code = Code::of(self, sites).filter(|_| is_known)?;
         let (order, kept) = self.ordered(&code);
         let launch = Launch { traces: self, code: &code, order: &order, kept, counters, shared_bytes, card };

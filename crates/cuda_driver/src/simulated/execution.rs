@@ -38,8 +38,9 @@ pub(super) fn execute(
     // One launch at a time: the device has one L2, and the host's cores are shared.
     let mut l2 = device.execution();
     let ranges = residence::ranges(driver, device);
+    let shared_bytes = kernel.static_shared_bytes + launch.dynamic_shared_bytes;
     let shape = LaunchShape {
-        shared_bytes: kernel.static_shared_bytes + launch.dynamic_shared_bytes,
+        shared_bytes,
         bank_mode: bank_mode(driver, launch.function, context),
         ranges: ranges.clone(),
         records: (driver.simulates || driver.keeps_traces)
@@ -70,12 +71,9 @@ pub(super) fn execute(
             let link_seconds = records::link_seconds(&counters.link, &device.card);
             let (migration, first_touch) = residence::migrate(driver, device, &ranges, &finished.managed);
             let formula = counters.time(&device.card);
-            let shared_bytes = kernel.static_shared_bytes + launch.dynamic_shared_bytes;
-            let simulated = driver
-                .simulates
-                .then(|| finished.traces.time(program.sites(), &counters, shared_bytes, &device.card))
-                .flatten();
-            let mut time = simulated.map_or(formula, |time| formula.and_simulated(time.seconds));
+            let simulate = || finished.traces.time(program.sites(), &counters, shared_bytes, &device.card);
+            let simulated = driver.simulates.then(simulate).flatten().map(|time| time.seconds);
+            let mut time = formula.and_simulated(simulated);
             time.launch += first_touch;
             time.seconds += first_touch;
             let seconds = records::seconds(&time, link_seconds) + migration.seconds;
@@ -92,7 +90,7 @@ pub(super) fn execute(
                 occupancy,
                 seconds,
                 time,
-                estimates: simulated.map(|time| [formula.seconds, time.seconds]),
+                estimates: simulated.map(|simulated| [formula.seconds, simulated]),
                 link_seconds,
                 migration,
                 loaded: launch.loaded.clone(),

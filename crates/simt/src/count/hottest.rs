@@ -40,7 +40,7 @@ const PIECE_BYTES: u64 = 256;
 pub(super) const BLOCKS_OF_SPAN: u64 = 2;
 
 /// Slices of an H200's L2: 60 MiB in 6 parts, each with 16.
-const SLICES: usize = 96;
+pub(crate) const SLICES: usize = 96;
 
 /// Bytes of adjacent words that have entries of their own.
 const SPAN: u64 = ENTRIES as u64 * WORD_BYTES;
@@ -139,9 +139,6 @@ impl Hottest {
     /// Returns the tables of words, sectors and pieces, and the rounds by slice of the span that was begun last.
     #[inline(always)]
     fn tables(&mut self) -> ([&mut Table; 3], &mut [u64; SLICES]) {
-        if self.slices.is_empty() {
-            self.begin(0);
-        }
         let (_, slices) = self.slices.last_mut().expect("a span has begun");
         ([&mut self.words, &mut self.sectors, &mut self.pieces].map(table), slices)
     }
@@ -233,21 +230,22 @@ impl Hottest {
         self.slices.iter().filter_map(|(_, slices)| slices.iter().max()).sum()
     }
 
-    /// Returns how many pieces are as hot as the hottest.
-    fn alike(&self) -> u64 {
-        let most = self.pieces.iter().copied().max().unwrap_or(0).max(1) as f64;
+    /// Returns the number of pieces as hot as the hottest, which has `most` rounds.
+    fn alike(&self, most: u64) -> u64 {
+        let most = most.max(1) as f64;
         self.pieces.iter().map(|&rounds| (rounds as f64 / most).powi(2)).sum::<f64>().round() as u64
     }
 
     /// Returns the largest counts.
     pub(super) fn most(&self) -> HottestAtomics {
         let most = |table: &[u64]| table.iter().copied().max().unwrap_or(0);
+        let rounds = most(&self.pieces);
         HottestAtomics {
             operations: most(&self.words),
             requests: most(&self.sectors),
-            rounds: most(&self.pieces),
+            rounds,
             slice: self.busiest_slices(),
-            alike: self.alike(),
+            alike: self.alike(rounds),
             all_rounds: self.rounds,
         }
     }
@@ -294,6 +292,8 @@ mod tests {
     #[test]
     fn requests_far_apart_count_like_near_ones() {
         let (mut near, mut far) = (Hottest::default(), Hottest::default());
+        near.begin(0);
+        far.begin(0);
         for round in 0..200_u64 {
             let words = std::array::from_fn(|lane| (round + lane as u64 * (round % 7)) % 50 * 4);
             let active = (round as u32).wrapping_mul(0x9E37_79B1) | 1 << 31;

@@ -156,7 +156,7 @@ impl Run {
         self.counts.at(site)
     }
 
-    /// Counts where an atomic in global memory goes, in a launch of which so many blocks are resident.
+    /// Counts an atomic in global memory at its addresses. `resident` is the number of resident blocks, which make a span of time.
     pub(super) fn note_atomic(
         &mut self,
         at: At,

@@ -40,16 +40,13 @@ use super::counters::{Counters, Touched};
 use super::peer::{ATOMIC_TIMES, ATOMIC_WORD_TIMES};
 use crate::cards::Card;
 use crate::coalescing::{LINE_BYTES, SECTOR_BYTES};
-use crate::count::SHARED_CLOCKS;
+use crate::count::{SHARED_CLOCKS, SLICES};
 
 /// Of 1, 2, 4, .. 64 adjacent pieces of 256 bytes, those that lie in the busiest slice of an H200's L2: `coalesce run atomics`.
 const IN_BUSIEST_SLICE: [f64; 7] = [1.0, 1.0, 2.0, 2.0, 2.7, 2.7, 3.0];
 
 /// Further ones with each doubling of their number.
 const MORE_IN_SLICE: f64 = 0.4;
-
-/// Slices over which the counters spread the rounds of atomics.
-const SLICES: f64 = 96.0;
 
 /// Clocks of a multiprocessor for each wavefront of an atomic in shared memory that is a [loop](counters::LoopedAtomics), and from one
 /// operation on a word to the next, of 32 and of 64 bits.
@@ -197,14 +194,16 @@ impl LaunchTime {
         Self { seconds, launch, dram, l2: l2.max(contended), on_chip, issue, latency }
     }
 
-    /// The time by this formula and by a [simulation](crate::multiprocessor) of a multiprocessor together: their geometric mean.
+    /// The time by this formula and by a [simulation](crate::multiprocessor) of a multiprocessor together: their geometric mean, or this
+    /// formula's time where the simulation has none.
     ///
     /// Both are off by about as much, and by different kernels: the formula knows how much a launch needs of each level and not in
     /// which order, the simulation knows the order of a few blocks. For example, 10 us by the formula and 14.4 us by simulation are
     /// 12 us. What each level alone would take stays as it is.
     #[must_use]
-    pub fn and_simulated(self, seconds: f64) -> Self {
-        Self { seconds: (self.seconds * seconds).sqrt(), ..self }
+    pub fn and_simulated(self, seconds: Option<f64>) -> Self {
+        let mean = |simulated: f64| (self.seconds * simulated).sqrt();
+        Self { seconds: seconds.map_or(self.seconds, mean), ..self }
     }
 
     /// Returns the level that takes most of the time.
@@ -335,7 +334,7 @@ fn contended_seconds(counters: &Counters, card: &Card) -> f64 {
     let word_clocks = card.atomic_word_clocks * over_link(ATOMIC_WORD_TIMES);
     let clocks = word_clocks * (1.0 - whole) + card.atomic_clocks * over_link(ATOMIC_TIMES) * whole;
     // What all slices have is among the parts of lines that L2 changes.
-    let more = slice_rounds - counters.atomic_rounds / SLICES;
+    let more = slice_rounds - counters.atomic_rounds / SLICES as f64;
     let slice = more.max(hottest_rounds * in_busiest_slice(alike)) * clocks;
     let float = counters.float_share;
     let word = word_clocks * (1.0 - float) + card.atomic_float_clocks * over_link(ATOMIC_WORD_TIMES) * float;

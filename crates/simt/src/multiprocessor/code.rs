@@ -93,7 +93,7 @@ impl Code {
             let most = iterations.entry(info.block).or_insert(1);
             *most = turns.max(*most);
             instructions.push(Instruction {
-                kind: kind(&info.op)?,
+                kind: kind(info)?,
                 slots: info.slots,
                 reads,
                 writes,
@@ -129,13 +129,16 @@ impl Code {
     }
 }
 
-/// Returns what an instruction does; None for what the simulation does not know: objects that warps wait for one by one.
-fn kind(op: &Op) -> Option<Kind> {
+/// Returns what an instruction does; None for what the simulation does not know: objects that warps wait for one by one, the order in which
+/// blocks take work from a counter, and the clocks of `match.any`.
+fn kind(SiteInfo { op, takes_work, .. }: &SiteInfo) -> Option<Kind> {
     let on_chip = op.space().is_some_and(|space| space.is_shared() || space == AddressSpace::Constant);
     Some(match op {
         Op::Memory(Memory::Mbarrier(_)) | Op::Copy(Copying::Arrive { .. }) | Op::ClusterBarrier { .. } => {
             return None;
         }
+        Op::Match { all: false, .. } => return None,
+        _ if *takes_work => return None,
         Op::Bra | Op::Brx | Op::Call | Op::Ret => Kind::Branch,
         Op::Memory(Memory::Ld(access)) if access.is_parameter() => Kind::Arithmetic,
         Op::Memory(Memory::Fence(_)) => Kind::Fence,

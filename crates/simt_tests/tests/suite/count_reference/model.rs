@@ -323,7 +323,7 @@ fn busiest_slice(pieces: &HashMap<u64, u64>) -> u64 {
     slices.into_iter().max().unwrap_or(0)
 }
 
-/// How many pieces are as hot as the hottest, by the sum of squares.
+/// Number of pieces as hot as the hottest, by the sum of squares.
 fn alike(pieces: &HashMap<u64, u64>) -> u64 {
     let most = pieces.values().copied().max().unwrap_or(0).max(1);
     let squares: u64 = pieces.values().map(|rounds| rounds * rounds).sum();
