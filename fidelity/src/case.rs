@@ -145,6 +145,29 @@ fn compare<T: Element>(expected: Vec<T>, tolerance: f64) -> Check {
     })
 }
 
+/// Checks that a list holds these words, in any order.
+pub(crate) fn any_order(mut expected: Vec<u32>) -> impl Fn(&[u32]) -> Result<(), String> + Send + 'static {
+    expected.sort_unstable();
+    move |found| {
+        let mut found = found.to_vec();
+        found.sort_unstable();
+        if found == expected { Ok(()) } else { Err("the words are not those that belong there".to_owned()) }
+    }
+}
+
+/// Checks that a table holds these entries and no other ones, in any slots.
+pub(crate) fn any_slots<T: Element + Ord>(
+    empty: T,
+    mut expected: Vec<T>,
+) -> impl Fn(&[T]) -> Result<(), String> + Send + 'static {
+    expected.sort_unstable();
+    move |found| {
+        let mut found: Vec<T> = found.iter().copied().filter(|&entry| entry != empty).collect();
+        found.sort_unstable();
+        if found == expected { Ok(()) } else { Err("the entries are not those inserted".to_owned()) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

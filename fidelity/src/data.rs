@@ -18,6 +18,11 @@ pub(crate) fn doubles(n: usize, seed: u64) -> Vec<f64> {
     (0..n).map(|i| f64::from(mix(i, seed)) / 4_294_967_296.0).collect()
 }
 
+/// These numbers in single precision.
+pub(crate) fn singles(values: &[f64]) -> Vec<f32> {
+    values.iter().map(|&value| value as f32).collect()
+}
+
 /// Words below a limit.
 pub(crate) fn words(n: usize, limit: u32, seed: u64) -> Vec<u32> {
     (0..n).map(|i| ((u64::from(mix(i, seed)) * u64::from(limit)) >> 32) as u32).collect()

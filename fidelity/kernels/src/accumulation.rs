@@ -88,7 +88,7 @@ pub unsafe fn deposit_charge(n: u32, nx: u32, particles: *const F32x2, grid: *mu
     }
 }
 
-/// How often points fall into each cell of a map.
+/// Counts the points in each cell of a map.
 #[kernel]
 pub unsafe fn density_map(n: u32, side: u32, points: *const F32x2, map: *mut u32) {
     let step = thread::grid_dim_x() as usize * thread::block_dim_x() as usize;
@@ -215,7 +215,7 @@ pub unsafe fn label_boxes(nx: u32, ny: u32, labels: *const u32, boxes: *mut u32)
     }
 }
 
-/// How often each class was taken for each other: truths and guesses, four of a load.
+/// Counts the pairs of true and guessed classes: four pairs a load.
 #[kernel]
 pub unsafe fn confusion_matrix(
     n: u32,
@@ -257,7 +257,7 @@ pub unsafe fn spring_forces(n: u32, springs: *const U32x2, places: *const F32x4,
     mid::atomic_fetch_add_f32_device(second.add(2), Relaxed, -pull * dz);
 }
 
-/// How often a word stands up to `reach` places before another.
+/// Counts the pairs of words of which one stands up to `reach` places before the other.
 #[kernel]
 pub unsafe fn cooccurrences(n: u32, words: u32, reach: u32, text: *const u32, counts: *mut u32) {
     let i = index() as u32;

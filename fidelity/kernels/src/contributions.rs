@@ -245,7 +245,7 @@ pub unsafe fn gradient_bins(
     }
 }
 
-/// How often two images have each pair of grey values: 64 x 64 bins in shared memory, 16 pixels of each image a load.
+/// Counts the pairs of grey values of two images: 64 x 64 bins in shared memory, 16 pixels of each image a load.
 #[kernel]
 pub unsafe fn joint_histogram(sixteens: u32, first: *const U32x4, second: *const U32x4, counts: *mut u32) {
     let own = shared_array![u32; 4096];

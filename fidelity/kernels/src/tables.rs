@@ -240,7 +240,7 @@ pub unsafe fn count_in_halves(n: u32, items: *const u32, counters: *mut u32) {
     }
 }
 
-/// How often two items are in the same basket, in a triangle of counters: a thread takes all pairs of a basket.
+/// Counts the baskets that hold each pair of items, in a triangle of counters: a thread takes all pairs of a basket.
 #[kernel]
 pub unsafe fn item_pairs(baskets: u32, starts: *const u32, items: *const u32, counts: *mut u32) {
     let i = index();

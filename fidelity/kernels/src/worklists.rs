@@ -204,7 +204,7 @@ pub unsafe fn bloom_insert(n: u32, mask: u32, keys: *const u32, bits: *mut u32) 
     }
 }
 
-/// How many edges join nodes of one colour, and which nodes these are.
+/// Counts the edges that join nodes of one colour, and marks their greater nodes.
 #[kernel]
 pub unsafe fn find_conflicts(
     n: u32,

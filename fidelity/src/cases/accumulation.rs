@@ -3,7 +3,7 @@
 use super::Set;
 use crate::{
     case::Case,
-    data::{Rows, floats, mix, permutation, words},
+    data::{Rows, floats, mix, permutation, singles, words},
 };
 
 /// Near enough where floats are added up in any order.
@@ -15,7 +15,7 @@ fn skewed(n: usize, limit: u32, seed: u64) -> Vec<u32> {
     a.iter().zip(&b).map(|(a, b)| ((a * a * b * limit as f32) as u32).min(limit - 1)).collect()
 }
 
-/// How often each number below `limit` comes.
+/// Counts of each number below `limit`.
 fn counts(numbers: &[u32], limit: usize) -> Vec<u32> {
     let mut counts = vec![0; limit];
     numbers.iter().for_each(|&number| counts[number as usize] += 1);
@@ -46,7 +46,7 @@ pub(super) fn add(set: &mut Set) {
                 .input(&columns)
                 .input(&values)
                 .input(&x)
-                .inout(&vec![0.0_f32; rows], y.iter().map(|sum| *sum as f32).collect(), ANY_ORDER)
+                .inout(&vec![0.0_f32; rows], singles(&y), ANY_ORDER)
         });
     }
     for (rows, columns, panel) in [(4000_usize, 3000_usize, 32_usize), (60_000, 200, 250)] {
@@ -59,7 +59,7 @@ pub(super) fn add(set: &mut Set) {
             let grid = [columns.div_ceil(128) as u32, rows.div_ceil(panel) as u32, 1];
             Case::grid(grid, [128, 1, 1]).word(rows).word(columns).word(panel).input(&matrix).inout(
                 &vec![0.0_f32; columns],
-                sums.iter().map(|sum| *sum as f32).collect(),
+                singles(&sums),
                 ANY_ORDER,
             )
         });
@@ -91,7 +91,7 @@ pub(super) fn add(set: &mut Set) {
                 .word(k)
                 .input(&points)
                 .input(&centres)
-                .inout(&vec![0.0_f32; 4 * k], sums.iter().map(|sum| *sum as f32).collect(), 5e-3)
+                .inout(&vec![0.0_f32; 4 * k], singles(&sums), 5e-3)
                 .holding(&vec![0_u32; k], near)
         });
     }
@@ -116,7 +116,7 @@ pub(super) fn add(set: &mut Set) {
             }
             Case::over(n, 128).word(n).word(side).input(places.as_flattened()).inout(
                 &vec![0.0_f32; side * side],
-                grid.iter().map(|sum| *sum as f32).collect(),
+                singles(&grid),
                 ANY_ORDER,
             )
         });
@@ -143,7 +143,7 @@ pub(super) fn add(set: &mut Set) {
             bins.iter().zip(&weights).for_each(|(bin, weight)| sums[*bin as usize] += f64::from(*weight));
             Case::grid([396, 1, 1], [256, 1, 1]).word(n).input(&bins).input(&weights).inout(
                 &vec![0.0_f32; 512],
-                sums.iter().map(|sum| *sum as f32).collect(),
+                singles(&sums),
                 ANY_ORDER,
             )
         });
@@ -203,7 +203,7 @@ pub(super) fn add(set: &mut Set) {
             }
             Case::over(n, 128).word(n).input(&pages.starts).input(&pages.columns).input(&ranks).inout(
                 &vec![0.0_f32; n],
-                next.iter().map(|sum| *sum as f32).collect(),
+                singles(&next),
                 ANY_ORDER,
             )
         });
@@ -297,7 +297,7 @@ pub(super) fn add(set: &mut Set) {
             }
             Case::over(n, 256).word(n).input(springs.as_flattened()).input(&places).inout(
                 &vec![0.0_f32; 3 * nodes],
-                forces.iter().map(|sum| *sum as f32).collect(),
+                singles(&forces),
                 ANY_ORDER,
             )
         });

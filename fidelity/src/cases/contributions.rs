@@ -3,7 +3,7 @@
 use super::Set;
 use crate::{
     case::Case,
-    data::{Rows, bytes, floats, mix, skewed, words},
+    data::{Rows, bytes, floats, mix, singles, skewed, words},
 };
 use std::f64::consts::PI;
 
@@ -37,11 +37,6 @@ fn spline(t: f64) -> [f64; 4] {
     let s = 1.0 - t;
     let middle = |t: f64| 2.0 / 3.0 - t * t + t * t * t / 2.0;
     [s * s * s / 6.0, middle(t), middle(s), t * t * t / 6.0]
-}
-
-/// Rounded to single precision.
-fn singles(values: &[f64]) -> Vec<f32> {
-    values.iter().map(|&value| value as f32).collect()
 }
 
 pub(super) fn add(set: &mut Set) {

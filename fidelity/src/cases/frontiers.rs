@@ -2,19 +2,9 @@
 
 use super::Set;
 use crate::{
-    case::Case,
+    case::{Case, any_order},
     data::{Rows, mix, permutation, words},
 };
-
-/// Whether a list holds these words, in any order.
-fn any_order(mut expected: Vec<u32>) -> impl Fn(&[u32]) -> Result<(), String> + Send + 'static {
-    expected.sort_unstable();
-    move |found| {
-        let mut found = found.to_vec();
-        found.sort_unstable();
-        if found == expected { Ok(()) } else { Err("the words are not those that belong there".to_owned()) }
-    }
-}
 
 /// A step of a search from every eighth node or so, with `lanes` threads per node.
 fn expansion(nodes: usize, mean: u32, lanes: usize) -> Case {

@@ -2,22 +2,9 @@
 
 use super::Set;
 use crate::{
-    case::{Case, Element},
+    case::{Case, any_slots},
     data::{Rows, mix, permutation, skewed, words},
 };
-
-/// Whether a table holds these entries and no other ones, in any slots.
-fn any_slots<T: Element + Ord>(
-    empty: T,
-    mut expected: Vec<T>,
-) -> impl Fn(&[T]) -> Result<(), String> + Send + 'static {
-    expected.sort_unstable();
-    move |found| {
-        let mut found: Vec<T> = found.iter().copied().filter(|&entry| entry != empty).collect();
-        found.sort_unstable();
-        if found == expected { Ok(()) } else { Err("the entries are not those inserted".to_owned()) }
-    }
-}
 
 /// The different words of a list.
 fn different(words: &[u32]) -> Vec<u32> {

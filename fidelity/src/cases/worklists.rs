@@ -2,7 +2,7 @@
 
 use super::Set;
 use crate::{
-    case::Case,
+    case::{Case, any_order, any_slots},
     data::{bytes, floats, mix, words},
 };
 
@@ -29,16 +29,6 @@ fn hash(mut x: u32) -> u32 {
     x ^ (x >> 16)
 }
 
-/// A comparison with numbers that come in any order, and of which the buffer's rest says nothing.
-fn any_order(mut expected: Vec<u32>) -> impl Fn(&[u32]) -> Result<(), String> + Send + 'static {
-    expected.sort_unstable();
-    move |found| {
-        let mut found = found[..expected.len()].to_vec();
-        found.sort_unstable();
-        if found == expected { Ok(()) } else { Err("the numbers are not those that were wanted".to_owned()) }
-    }
-}
-
 fn set_bits(bits: &mut [u32], number: u32) {
     bits[(number / 32) as usize] |= 1 << (number % 32);
 }
@@ -50,12 +40,13 @@ pub(super) fn add(set: &mut Set) {
                 let values = words(n, 100_000, 1);
                 let limit = share * 1000;
                 let kept: Vec<u32> = values.iter().copied().filter(|value| *value < limit).collect();
+                let (count, same) = (kept.len(), any_order(kept));
                 Case::over(n, 256)
                     .word(n)
                     .word(limit as usize)
                     .input(&values)
-                    .inout(&[0_u32], vec![kept.len() as u32], 0.0)
-                    .holding(&vec![u32::MAX; n], any_order(kept))
+                    .inout(&[0_u32], vec![count as u32], 0.0)
+                    .holding(&vec![u32::MAX; n], move |found: &[u32]| same(&found[..count]))
             });
         }
     }
@@ -66,20 +57,13 @@ pub(super) fn add(set: &mut Set) {
             let mut counts = vec![0_u32; buckets];
             keys.iter().for_each(|key| counts[(key >> shift) as usize] += 1);
             let room = (counts.iter().copied().max().unwrap_or(1) as usize).next_multiple_of(64);
-            let mut sorted = keys.clone();
-            sorted.sort_unstable();
-            let same = move |found: &[u32]| {
-                let mut found: Vec<u32> = found.iter().copied().filter(|key| *key != u32::MAX).collect();
-                found.sort_unstable();
-                if found == sorted { Ok(()) } else { Err("the buckets do not hold the keys".to_owned()) }
-            };
             Case::over(n, 256)
                 .word(n)
                 .word(shift as usize)
                 .word(room)
                 .input(&keys)
                 .inout(&vec![0_u32; buckets], counts, 0.0)
-                .holding(&vec![u32::MAX; buckets * room], same)
+                .holding(&vec![u32::MAX; buckets * room], any_slots(u32::MAX, keys))
         });
     }
     for (n, nodes, reach) in [(400_000_usize, 30_000_usize, None), (4_000_000, 1_000_000, Some(500))] {
@@ -249,27 +233,13 @@ pub(super) fn add(set: &mut Set) {
             let keys: Vec<u32> = words(n, different, 1).iter().map(|key| key * 977 + 5).collect();
             let mut expected = std::collections::BTreeMap::new();
             keys.iter().for_each(|key| *expected.entry(*key).or_insert(0_u32) += 1);
-            let mut names: Vec<u32> = expected.keys().copied().collect();
-            let mut times: Vec<u32> = expected.into_values().collect();
-            names.sort_unstable();
-            times.sort_unstable();
-            let held = |expected: Vec<u32>, empty: u32| {
-                move |found: &[u32]| {
-                    let mut found: Vec<u32> = found.iter().copied().filter(|one| *one != empty).collect();
-                    found.sort_unstable();
-                    if found == expected {
-                        Ok(())
-                    } else {
-                        Err("the table does not hold the keys".to_owned())
-                    }
-                }
-            };
+            let (names, times): (Vec<u32>, Vec<u32>) = expected.into_iter().unzip();
             Case::over(n, 256)
                 .word(n)
                 .word(slots - 1)
                 .input(&keys)
-                .holding(&vec![u32::MAX; slots], held(names, u32::MAX))
-                .holding(&vec![0_u32; slots], held(times, 0))
+                .holding(&vec![u32::MAX; slots], any_slots(u32::MAX, names))
+                .holding(&vec![0_u32; slots], any_slots(0, times))
         });
     }
 }
