@@ -6,7 +6,9 @@ use std::process::Command;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=RUSTC");
-    let library = sysroot().and_then(|sysroot| library_in(&sysroot.join("lib")));
+    // A compiler for another kind of computer than this one has a library that the program cannot load.
+    let same = std::env::var_os("HOST") == std::env::var_os("TARGET");
+    let library = sysroot().filter(|_| same).and_then(|sysroot| library_in(&sysroot.join("lib")));
     let path = library.map_or_else(String::new, |path| path.display().to_string());
     println!("cargo::rustc-env=SIMT_LLVM={path}");
 }

@@ -29,7 +29,7 @@ use super::halves::{CLASSES, capacity, class_of};
 use super::held::Held;
 use super::prefetch;
 use super::regions::{Pages, REGION_BYTES_SHIFT, REGION_GROUPS, REGION_SHIFT, Regions, StateAt};
-use super::ticks::{self, Portable, Ticks};
+use super::ticks::{Portable, Ticks};
 use crate::cards::Card;
 use crate::coalescing::LINE_BYTES;
 use crate::decode::Level;
@@ -78,6 +78,7 @@ pub struct L2State {
     /// Value of `brought` at the start of the page window.
     page_window_start: u64,
     page_shift: u32,
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "other computers have one level"))]
     level: Level,
 }
 
@@ -261,7 +262,7 @@ impl L2State {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn touch_avx2(&mut self, groups: &[Group], read: &mut DramCounts, written: &mut DramCounts) {
-        self.touch_with::<ticks::Avx2>(groups, read, written);
+        self.touch_with::<super::ticks::Avx2>(groups, read, written);
     }
 
     #[inline(always)]

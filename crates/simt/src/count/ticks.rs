@@ -112,11 +112,10 @@ mod wide {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
 
-    #[cfg(target_arch = "x86_64")]
     #[test]
     fn eight_at_once_are_one_by_one() {
         if crate::decode::Level::detect() != crate::decode::Level::Avx2 {

@@ -239,6 +239,7 @@ unsafe fn element<const E: usize>(from: *const u8) -> u64 {
 }
 
 /// Returns true if all registers are as wide as their elements, as the fast paths require.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn fitting<const E: usize, const N: usize>(registers: &Registers) -> bool {
     let width = if E == 4 { Width::Word } else { Width::Double };
@@ -246,6 +247,7 @@ fn fitting<const E: usize, const N: usize>(registers: &Registers) -> bool {
 }
 
 /// Returns true if there is a fast path for the shape.
+#[cfg(target_arch = "x86_64")]
 const fn is_quick(element: usize, count: usize) -> bool {
     matches!((element, count), (4 | 8, 1) | (4, 2) | (4, 4) | (8, 2))
 }

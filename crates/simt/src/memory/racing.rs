@@ -157,7 +157,7 @@ pub(super) unsafe fn copy(from: u64, to: u64, bytes: u64) {
         let mut done = 0;
         let mut piece = [0_u8; 8];
         while done < bytes {
-            if (from + done) % 8 == 0 && (to + done) % 8 == 0 && bytes - done >= 8 {
+            if (from + done).is_multiple_of(8) && (to + done).is_multiple_of(8) && bytes - done >= 8 {
                 load::<8>(from + done, piece.as_mut_ptr());
                 store::<8>(to + done, piece.as_ptr());
                 done += 8;

@@ -11,6 +11,8 @@ use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
+use crate::decode::Level;
+
 type Raw = *mut c_void;
 
 macro_rules! functions {
@@ -35,10 +37,6 @@ macro_rules! functions {
 
 functions! {
     LLVMGetVersion(*mut u32, *mut u32, *mut u32);
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
     LLVMGetHostCPUName() -> *mut c_char;
     LLVMGetHostCPUFeatures() -> *mut c_char;
     LLVMDisposeMessage(*mut c_char);
@@ -73,7 +71,25 @@ functions! {
 /// The major version that the declarations were written for.
 const MAJOR: u32 = 22;
 
+/// The processors that kernels are compiled for, in LLVM's names: a triple, and the target's functions to call first.
+#[cfg(not(target_arch = "aarch64"))]
 const TRIPLE: &CStr = c"x86_64-unknown-linux-gnu";
+#[cfg(not(target_arch = "aarch64"))]
+const INITIALISERS: [&str; 4] = [
+    "LLVMInitializeX86TargetInfo",
+    "LLVMInitializeX86Target",
+    "LLVMInitializeX86TargetMC",
+    "LLVMInitializeX86AsmPrinter",
+];
+#[cfg(target_arch = "aarch64")]
+const TRIPLE: &CStr = c"aarch64-unknown-linux-gnu";
+#[cfg(target_arch = "aarch64")]
+const INITIALISERS: [&str; 4] = [
+    "LLVMInitializeAArch64TargetInfo",
+    "LLVMInitializeAArch64Target",
+    "LLVMInitializeAArch64TargetMC",
+    "LLVMInitializeAArch64AsmPrinter",
+];
 
 /// Passes over a kernel: registers out of memory, then the cheap cleaning that the emitter relies on. The whole O1
 /// pipeline gives code of the same speed and takes ten times as long.
@@ -127,6 +143,11 @@ impl Drop for Code {
     }
 }
 
+/// Says why a library could not be loaded: what the loader said, which the error keeps as its source.
+fn in_words(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
 /// Returns the toolchain's LLVM, loaded at the first call.
 ///
 /// # Errors
@@ -138,11 +159,11 @@ pub(crate) fn llvm() -> Result<&'static Llvm, &'static str> {
 
 impl Llvm {
     fn open() -> Result<Self, String> {
-        if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
-            return Err("kernels are compiled on x86-64 and Linux alone".to_owned());
+        if !cfg!(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_os = "linux")) {
+            return Err("kernels are compiled on Linux alone, for x86-64 and AArch64".to_owned());
         }
-        if crate::decode::Level::detect() != crate::decode::Level::Avx2 {
-            return Err("kernels are compiled for processors with AVX2 alone".to_owned());
+        if cfg!(target_arch = "x86_64") && Level::detect() != Level::Avx2 {
+            return Err("of x86-64 processors, kernels are compiled for those with AVX2 alone".to_owned());
         }
         let path = match std::env::var("COALESCE_LLVM") {
             Ok(path) if path.is_empty() => return Err("COALESCE_LLVM is empty".to_owned()),
@@ -154,9 +175,8 @@ impl Llvm {
         }
         let named = |what: String| format!("{path}: {what}");
         // SAFETY: LLVM's initialisers have no preconditions. The library is never unloaded.
-        let library = unsafe { libloading::Library::new(&path) }.map_err(|error| named(error.to_string()))?;
+        let library = unsafe { libloading::Library::new(&path) }.map_err(|error| named(in_words(&error)))?;
         let functions = Functions::load(&library).map_err(named)?;
-        std::mem::forget(library);
         let mut version = [0; 3];
         let [major, minor, patch] = &mut version;
         // SAFETY: the functions are those of the library; the strings are LLVM's, and are given back to it.
@@ -165,10 +185,11 @@ impl Llvm {
             if version[0] != MAJOR {
                 return Err(named(format!("it is LLVM {}, and {MAJOR} is needed", version[0])));
             }
-            (functions.LLVMInitializeX86TargetInfo)();
-            (functions.LLVMInitializeX86Target)();
-            (functions.LLVMInitializeX86TargetMC)();
-            (functions.LLVMInitializeX86AsmPrinter)();
+            for name in INITIALISERS {
+                let initialise = library.get::<unsafe extern "C" fn()>(name);
+                initialise.map_err(|_| named(format!("it has no function `{name}`")))?();
+            }
+            std::mem::forget(library);
             let taken = |text: *mut c_char| {
                 let owned = CStr::from_ptr(text).to_owned();
                 (functions.LLVMDisposeMessage)(text);
@@ -181,7 +202,13 @@ impl Llvm {
                     .iter()
                     .all(|name| features.split(',').any(|feature| feature == *name))
             });
-            let vector_bits = if has_512 { 512 } else { 256 };
+            let vector_bits = if cfg!(target_arch = "aarch64") {
+                128
+            } else if has_512 {
+                512
+            } else {
+                256
+            };
             Ok(Self { functions, version, processor, features, vector_bits })
         }
     }
@@ -189,7 +216,11 @@ impl Llvm {
     /// Describes the library and the vectors: `LLVM 22.1.2, AVX2`.
     pub(crate) fn describe(&self) -> String {
         let [major, minor, patch] = self.version;
-        let vectors = if self.vector_bits == 512 { "AVX-512" } else { "AVX2" };
+        let vectors = match self.vector_bits {
+            128 => "NEON",
+            256 => "AVX2",
+            _ => "AVX-512",
+        };
         format!("LLVM {major}.{minor}.{patch}, {vectors}")
     }
 
