@@ -37,7 +37,8 @@
 //! - [`debug`](CudaBuilder::debug) gives line tables at most: ptxas does not accept the DWARF that LLVM writes. From PTX 7.2 on
 //!   they name the calls through which each instruction was inlined (`inlined_at`).
 //! - [`nvvm_opts(false)`](CudaBuilder::nvvm_opts) still optimises (`O1`) as far as accesses to shared and constant statics need.
-//! - A panic is a trap without a message; its formatting code is not compiled.
+//! - A panic is a trap without a message; its formatting code is not compiled. Where ptxas would never let the lanes of a warp meet
+//!   again because of it, it is a `brkpt`, for which ptxas writes the same machine instruction.
 //! - The finished code is audited. The build refuses code that would not load, would fail or would be very slow on the GPU: an
 //!   undefined function, a write to constant memory, a shared static behind a generic pointer, statics larger than their memory,
 //!   an instruction of a warp or block (`bar.sync`, `wgmma`) that optimisation copied to both sides of a branch.
@@ -67,6 +68,7 @@ mod link;
 mod llvm;
 mod markers;
 mod names;
+mod panics;
 mod passes;
 mod pipeline;
 mod stamp;

@@ -65,8 +65,10 @@ impl Llvm {
         }
         // SAFETY: loading runs the library's initialisers; the path is the compiler's own libLLVM, which rustc runs
         // them from as well.
-        let library =
-            unsafe { libloading::Library::new(path) }.map_err(|error| OpenError::Load(error.to_string()))?;
+        let library = unsafe { libloading::Library::new(path) }.map_err(|error| {
+            let words = std::error::Error::source(&error).map(ToString::to_string);
+            OpenError::Load(words.unwrap_or_else(|| error.to_string()))
+        })?;
         let version = Self::version_of(&library)?;
         if version.0 != MAJOR {
             return Err(OpenError::Version(version));

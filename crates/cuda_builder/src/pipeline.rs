@@ -8,7 +8,7 @@ use crate::link::{Rlib, link};
 use crate::llvm::{Context, Llvm, Module, Optimise, TargetMachine};
 use crate::markers::Kernel;
 use crate::passes::{self, PassOptions, Prepared};
-use crate::{CudaBuilderError, EmitOption, NvvmArch, audit, inlined};
+use crate::{CudaBuilderError, EmitOption, NvvmArch, audit, inlined, panics};
 
 /// The outputs to make from the rlibs, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,7 +174,7 @@ pub(crate) fn finish(
     let chains = inlined::mark(&mut module, ptx_version);
     let counts = audit::Counts::of(&module);
     let ptx = machine.emit(module).map_err(CudaBuilderError::llvm(format!("writing PTX for {arch}")))?;
-    let ptx = inlined::write_out(&ptx, &chains);
+    let ptx = inlined::write_out(&panics::let_lanes_meet(&ptx), &chains);
     let findings = audit::ptx(&ptx, &counts);
     if !findings.is_empty() {
         return Err(CudaBuilderError::Audit { arch, findings });

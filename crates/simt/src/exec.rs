@@ -32,6 +32,7 @@ mod loops;
 mod names;
 mod native;
 mod pace;
+mod panics;
 mod patience;
 mod predicated;
 mod program;

@@ -87,7 +87,7 @@ impl Law {
                 matches!(op, Op::Memory(Memory::Ld(_) | Memory::Ldu(_) | Memory::St(_) | Memory::Atomic(_)))
                     && op.space().is_none()
             }),
-            Law::Trap => op == Some(Op::Trap),
+            Law::Trap => matches!(op, Some(Op::Trap | Op::Brkpt)),
             Law::Spills => false,
         }
     }

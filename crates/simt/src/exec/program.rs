@@ -9,6 +9,7 @@ use super::kernel::{self, Kernel, Variable};
 use super::layout::Fill;
 use super::names::{Names, SharedVariable};
 use super::native::{Key, Tier, Tiers};
+use super::panics;
 use super::runtime;
 use super::site::SiteInfo;
 use super::step::{Action, Builtin, Rare, Step};
@@ -31,6 +32,7 @@ pub struct Program {
     pub(super) codes: Vec<KernelCode>,
     variables: HashMap<String, Variable>,
     allocated: Vec<u64>,
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "other computers have one level"))]
     pub(super) level: Level,
     pub(super) tiers: Tiers,
 }
@@ -65,6 +67,7 @@ impl Program {
     /// Loads with the machine instructions of `level`, which this computer must have. Tests compare levels by it.
     pub(super) fn load_at(mut module: Module, memory: &Memory, level: Level) -> Result<Self, LoadError> {
         runtime::add(&mut module);
+        panics::recognise(&mut module);
         let (names, outcome) = Names::new(&module, memory);
         let program = outcome.and_then(|()| Self::compile(&names, level));
         if program.is_err() {

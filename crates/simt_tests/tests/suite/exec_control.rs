@@ -447,6 +447,38 @@ fn a_trap_ends_the_launch() {
     assert_eq!((fault.kind, fault.thread), (FaultKind::Trap, [41, 0, 0]));
 }
 
+/// The form in which cuda_builder lets lanes meet behind a check.
+#[test]
+fn a_panic_that_only_seems_to_go_on_is_a_trap() {
+    let bench = bench(
+        "mov.b32 %r0, 0;
+         setp.lt.u32 %p1, %r1, 40;
+         @%p1 bra MEET;
+         setp.eq.u32 %p2, %r1, 41;
+         @%p2 bra PANIC;
+         mov.b32 %r0, 1;
+        MEET:
+         add.u32 %r0, %r0, 5;
+         bra END;
+        PANIC:
+         brkpt;
+         { .reg .pred %stops;
+           .reg .b32 %threads;
+           mov.u32 %threads, %ntid.x;
+           setp.ne.u32 %stops, %threads, 0;
+           @%stops exit; }
+         bra.uni MEET;
+        END:",
+    );
+    let array = bench.upload(&[0u32; 64]);
+    let failure = bench.try_run("k", [1; 3], [64, 1, 1], &[array.into()]);
+    let Err(LaunchFailure::Fault { fault, .. }) = failure else { panic!("{failure:?}") };
+    assert_eq!((fault.kind, fault.thread), (FaultKind::Trap, [41, 0, 0]));
+    let log = bench.watch("k", 32, &[array.into()]);
+    assert_eq!(bench.download::<u32>(array, 32), [5; 32]);
+    assert_eq!(bench.issued(&log, "trap"), (0, 0));
+}
+
 /// A branch by a register that nothing has written.
 #[test]
 fn undefined_registers_that_steer_are_told() {
