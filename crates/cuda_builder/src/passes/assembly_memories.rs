@@ -7,7 +7,11 @@
 //! Here the pointer is followed back through offsets, selections and loops. If all that it can be lies in shared memory,
 //! or all in global memory, the instruction gets the name of that (`atom.relaxed.cta.shared.add.u32`) and the address within
 //! it. Run after the optimiser, which has put the pointers' origins in sight, and before LLVM's inference, which makes
-//! the offsets ones within the memory. Pointers that a kernel is given stay generic.
+//! the offsets ones within the memory.
+//!
+//! A pointer that a kernel is given leads to global memory, as LLVM takes it for its own loads: the host has no address of
+//! another. ptxas makes `RED` only of an atomic operation on global memory whose old value is not used; on generic memory
+//! it is an `ATOM`, which waits for the value, and sums of floats have a second branch for shared memory besides.
 
 use ptx::outline::{Kind, statements};
 
@@ -22,13 +26,14 @@ const MEMORIES: [&str; 7] = ["global", "shared", "shared::cta", "shared::cluster
 
 pub(super) fn run(module: &mut Module<'_>) {
     for function in module.functions().filter(|function| !function.is_declaration()) {
+        let given = global_parameters(function);
         let calls: Vec<_> = function.instructions().filter(|at| at.opcode() == Some(Opcode::Call)).collect();
         for call in calls {
             let Some(callee) = call.callee() else { continue };
             let Some(assembly) = callee.assembly() else { continue };
             let Some(access) = Access::of(&assembly) else { continue };
             let Some(pointer) = call.arguments().nth(access.argument) else { continue };
-            let (space, name) = match space_behind(pointer) {
+            let (space, name) = match space_behind(pointer, &given) {
                 Some(AddressSpace::SHARED) => (AddressSpace::SHARED, ".shared"),
                 Some(AddressSpace::GLOBAL) => (AddressSpace::GLOBAL, ".global"),
                 _ => continue,
@@ -80,22 +85,35 @@ impl Access {
     }
 }
 
-/// The address space that a generic pointer was cast from, if it is the same for all that it may be.
-fn space_behind(pointer: Value<'_>) -> Option<u32> {
+/// The generic pointers that a kernel is given. One to a structure that is passed by value leads to the parameters.
+fn global_parameters(function: Value<'_>) -> Vec<Value<'_>> {
+    let numbers = 0..if function.is_kernel() { function.parameter_count() } else { 0 };
+    let numbers = numbers.filter(|number| !function.has_parameter_attribute(*number, "byval"));
+    let is_generic = |given: &Value<'_>| given.address_space() == Some(AddressSpace::GENERIC);
+    numbers.filter_map(|number| function.parameter(number)).filter(is_generic).collect()
+}
+
+/// The address space that a generic pointer was cast from, if it is the same for all that it may be. `given` are known to be
+/// in global memory.
+fn space_behind(pointer: Value<'_>, given: &[Value<'_>]) -> Option<u32> {
     let mut found = None;
     let mut seen = vec![pointer];
     let mut next = 0;
     while let Some(&value) = seen.get(next) {
         next += 1;
-        let origins: Vec<Value<'_>> = match value.opcode()? {
-            Opcode::AddressSpaceCast => {
-                let space = value.operands().next()?.address_space()?;
-                if found.is_some_and(|other| other != space) {
-                    return None;
-                }
-                found = Some(space);
-                continue;
+        let known = match value.opcode() {
+            None if given.contains(&value) => Some(AddressSpace::GLOBAL),
+            Some(Opcode::AddressSpaceCast) => Some(value.operands().next()?.address_space()?),
+            _ => None,
+        };
+        if let Some(space) = known {
+            if found.is_some_and(|other| other != space) {
+                return None;
             }
+            found = Some(space);
+            continue;
+        }
+        let origins: Vec<Value<'_>> = match value.opcode()? {
             Opcode::ElementPointer | Opcode::Freeze => value.operands().take(1).collect(),
             Opcode::Select => value.operands().skip(1).collect(),
             Opcode::Phi => value.operands().collect(),
@@ -165,8 +183,30 @@ mod tests {
         assert!(shared.contains("st.relaxed.cta.shared.b32 ["), "{shared}");
         let mixed = ptx(&format!("%at = select i1 %c, ptr @TILE, ptr @COUNT\n{access}"));
         assert!(mixed.contains("st.relaxed.cta.b32 ["), "{mixed}");
+        let loaded = ptx(&format!("%at = load ptr, ptr %out\n{access}"));
+        assert!(loaded.contains("st.relaxed.cta.b32 ["), "{loaded}");
+    }
+
+    #[test]
+    fn what_a_kernel_is_given_is_in_global_memory() {
+        let access =
+            r#"call void asm sideeffect "st.relaxed.cta.b32 [$0], $1;", "l,r,~{memory}"(ptr %at, i32 2)"#;
         let given = ptx(&format!("%at = getelementptr i32, ptr %out, i64 %i\n{access}"));
-        assert!(given.contains("st.relaxed.cta.b32 ["), "{given}");
+        assert!(given.contains("st.relaxed.cta.global.b32 ["), "{given}");
+        let either = ptx(&format!("%at = select i1 %c, ptr %out, ptr @COUNT\n{access}"));
+        assert!(either.contains("st.relaxed.cta.global.b32 ["), "{either}");
+        let mixed = ptx(&format!("%at = select i1 %c, ptr %out, ptr @TILE\n{access}"));
+        assert!(mixed.contains("st.relaxed.cta.b32 ["), "{mixed}");
+        let by_value = testing::ptx(&format!(
+            "define ptx_kernel void @k(ptr byval([64 x i32]) %at) {{\n{}\nret void\n}}",
+            r#"%seen = call i32 asm sideeffect "ld.volatile.b32 $0, [$1];", "=r,l"(ptr %at)"#
+        ));
+        assert!(by_value.contains("ld.volatile.b32 "), "{by_value}");
+        let in_function = testing::ptx(&format!(
+            "define void @f(ptr %at) noinline {{\n{access}\nret void\n}}\n\
+             define ptx_kernel void @k(ptr %out) {{\ncall void @f(ptr %out)\nret void\n}}"
+        ));
+        assert!(in_function.contains("st.relaxed.cta.b32 ["), "{in_function}");
     }
 
     #[test]
