@@ -203,6 +203,9 @@ pub struct LaunchCounters {
     /// Requests of atomics in global memory that add floats.
     #[serde(default, skip_serializing_if = "is_default")]
     pub float_atomics: u64,
+    /// Of `l2_sectors_written`, those of reductions: atomics in global memory whose old value nothing reads.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub reduced_sectors: u64,
     /// Read from device memory.
     pub dram_read: DramCounts,
     /// Written to device memory, or dirty in L2 and not written yet.

@@ -97,6 +97,7 @@ impl Merged {
         }
         let [camping_read, camping_written] = self.windows.camping();
         let float_atomics = shape.float_atomics.iter().map(|site| counts.get(*site).atomics.requests);
+        let reduced_sectors = shape.reductions.iter().map(|site| counts.get(*site).atomics.l2_sectors);
         let sites = counts.iter().filter(|(_, counts)| **counts != Counts::default());
         let takes_work = shape.takes_work.iter().any(|site| counts.get(*site).atomics.requests > 0);
         let longest_warp = (totals.longest_path * totals.warps) as f64 / totals.issued.max(1) as f64;
@@ -135,6 +136,7 @@ impl Merged {
             l1_hits_behind: totals.tally.behind as f64 / totals.tally.hits.max(1) as f64,
             l2_sectors_again: self.fetched_again(rules, totals, total.stores.l2_sectors),
             float_atomics: float_atomics.sum(),
+            reduced_sectors: reduced_sectors.sum(),
             dram_read,
             dram_written,
             camping_read,

@@ -156,6 +156,9 @@ pub struct LaunchShape {
     pub merged: Vec<(u32, Merged)>,
     /// Sites of atomics that add floats.
     pub float_atomics: Vec<u32>,
+    /// Sites of atomics that are [reductions](SiteInfo::reduces).
+    #[doc(hidden)]
+    pub reductions: Vec<u32>,
     /// Sites of atomics for whose words threads contest if they are in shared memory, ascending.
     #[doc(hidden)]
     pub contests: Vec<(u32, Contest)>,
@@ -195,6 +198,7 @@ impl LaunchShape {
             takes_work: numbers(|site| site.takes_work),
             merged: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.merged?))).collect(),
             float_atomics: numbers(|site| adds_floats(&site.op)),
+            reductions: numbers(|site| site.reduces),
             contests: Contest::all(sites),
             records: false,
             ranges: Vec::new(),

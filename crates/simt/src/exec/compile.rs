@@ -132,6 +132,9 @@ impl<'a> Compiler<'a> {
         for site in combined {
             self.sites[site].combined = true;
         }
+        for site in uniform::reductions(body, &self.uses, first) {
+            self.sites[site].reduces = true;
+        }
         let counting = uniform::counting(body, &layout, &self.uses, first);
         for site in counting.into_iter().chain(uniform::looking(body, first)) {
             self.sites[site].combined = true;

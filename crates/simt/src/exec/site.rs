@@ -68,6 +68,10 @@ pub struct SiteInfo {
     /// work it does next.
     #[doc(hidden)]
     pub takes_work: bool,
+    /// True for an atomic that is known to be on global memory and whose old value nothing reads: ptxas makes a `RED` of it, which waits
+    /// for no answer.
+    #[doc(hidden)]
+    pub reduces: bool,
     /// Estimated machine instructions.
     #[doc(hidden)]
     pub slots: Slots,
@@ -156,6 +160,7 @@ impl SiteInfo {
             dependency_clocks: 0.0,
             combined: false,
             takes_work: false,
+            reduces: false,
             guarded_by: None,
             indexed: false,
         }

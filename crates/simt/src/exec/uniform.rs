@@ -34,6 +34,7 @@ use crate::ptx::op::words::{AddressSpace, Update};
 use crate::ptx::{Body, Instruction, ScalarType};
 use crate::registers::{Slot, Width};
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// Returns the columns of a function that may differ between the lanes of a warp.
 pub(super) fn varying(body: &Body, layout: &Layout<'_>, uses: &Uses, first: u32) -> HashSet<u32> {
@@ -66,13 +67,27 @@ pub(super) fn combined(body: &Body, uses: &Uses, varying: &HashSet<u32>, first: 
         let Some(address) = uses.address(*site).filter(|address| op.is_atomic() && uniform(*address)) else {
             return false;
         };
-        let old: HashSet<u32> = uses.results(*site).iter().map(|slot| slot.cell).collect();
-        let is_read = places.clone().any(|place| uses.reads(place, &old));
         let is_operand = |slot: &&Slot| slot.cell != address.cell && slot.width != Width::Predicate;
         let differ = uses.sources(*site).iter().filter(is_operand).any(|slot| varying.contains(&slot.cell));
-        combines(&op, is_read, differ)
+        combines(&op, is_read(&places, uses, *site), differ)
     };
     places.clone().filter(is_combined).collect()
+}
+
+/// Returns the sites of a function's atomics that are reductions: they name global memory, and nothing reads the old value.
+pub(super) fn reductions(body: &Body, uses: &Uses, first: u32) -> Vec<usize> {
+    let places = first as usize..first as usize + body.instructions.len();
+    let reduces = |site: &usize| {
+        let op = read::op(&body.instructions[*site - first as usize]);
+        op.is_atomic() && op.space() == Some(AddressSpace::Global) && !is_read(&places, uses, *site)
+    };
+    places.clone().filter(reduces).collect()
+}
+
+/// Returns true if an instruction reads what the one at this site writes.
+fn is_read(places: &Range<usize>, uses: &Uses, site: usize) -> bool {
+    let old: HashSet<u32> = uses.results(site).iter().map(|slot| slot.cell).collect();
+    !old.is_empty() && places.clone().any(|place| uses.reads(place, &old))
 }
 
 /// Returns which of a function's combined additions tell a block or a warp what part of the work it does next: in a loop, and what depends

@@ -129,6 +129,8 @@ pub struct Counters {
     pub l2_sectors_read: f64,
     /// Sectors of stores that reach L2, without those that merge on the way.
     pub l2_sectors_written: f64,
+    /// Of these, those of atomics whose old value nothing reads.
+    pub reduced_sectors: f64,
     /// Data read from device memory.
     pub dram_read: Touched,
     /// Data written to device memory.
@@ -199,6 +201,7 @@ impl Default for Counters {
             constant_turns: 0.0,
             l2_sectors_read: 0.0,
             l2_sectors_written: 0.0,
+            reduced_sectors: 0.0,
             dram_read: Touched::default(),
             dram_written: Touched::default(),
             camping_read: 1.0,

@@ -189,6 +189,30 @@ const COUNTING: &str = "
 }
 ";
 
+/// Reductions name global memory, and nothing reads the old value.
+#[test]
+fn reductions_are_found() {
+    const ATOMICS: [(&str, bool); 5] = [
+        ("red.relaxed.gpu.global.add.u32 [%rd3], 1;", true),
+        ("atom.relaxed.gpu.global.add.u32 %r2, [%rd3], 1;", true),
+        ("atom.relaxed.gpu.global.max.u32 %r3, [%rd3], 1;\n st.global.u32 [%rd3], %r3;", false),
+        // Generic memory is shared memory for all that ptxas knows.
+        ("atom.relaxed.gpu.add.u32 %r4, [%rd3], 1;", false),
+        ("atom.relaxed.cta.shared.add.u32 %r5, [tile], 1;", false),
+    ];
+    for (atomic, reduces) in ATOMICS {
+        let bench = Bench::new(&format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out) {{\n\
+             .reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n.shared .align 4 .b8 tile[4];\n\
+             ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\n\
+             {atomic}\nret;\n}}"
+        ));
+        let mut sites = bench.program.sites().iter();
+        let site = sites.find(|site| site.op.is_atomic()).unwrap();
+        assert_eq!(site.reduces, reduces, "{atomic}");
+    }
+}
+
 /// Of atomics on shared memory those count that add 1 and whose old value is not read: the first two. The third adds 2, the old
 /// value of the fourth is stored, and the fifth is in global memory, at an address that came from shared memory.
 #[test]
