@@ -9,6 +9,7 @@ mod axes;
 mod band;
 mod bars;
 mod curve;
+mod distribution;
 mod figure;
 mod fleet;
 mod kernel;

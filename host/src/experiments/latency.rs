@@ -35,11 +35,17 @@ const EACH: KernelInfo = KernelInfo::of::<chase_each>();
 /// Bytes between the slots of a chain in global memory: a line, so that no two loads share one.
 const LINE: u64 = 128;
 
+/// Bytes of a slot in global memory, which strides count.
+const WORD: u64 = 8;
+
 /// Bytes of the largest pages.
 const PAGE: u64 = 2 << 20;
 
 /// The most slots of a chain: as many lines as are twice the largest L2 of today.
 const MOST_SLOTS: u64 = 1 << 20;
+
+/// Slots of a chain with several in a line that is still walked once before the clock starts: L1 may hold it.
+const CLOSE: u64 = 1 << 15;
 
 /// Loads of a launch that walks a small chain many times; the first time counts little among them.
 const MANY: u32 = 1 << 16;
@@ -55,8 +61,21 @@ const MIB: u64 = 1 << 20;
 enum Spread {
     /// In each line, or as many lines of the footprint as a chain has slots.
     Lines,
+    /// In each word of as many: several in a line, or in some lines alone, which may share the sets of a cache.
+    Stride(u32),
     /// In each page of 2 MiB, so that the TLB decides.
     Pages,
+}
+
+impl Spread {
+    /// Bytes from slot to slot of a chain in global memory.
+    fn step(self, footprint: u64) -> u64 {
+        match self {
+            Spread::Lines => (footprint / MOST_SLOTS).max(LINE),
+            Spread::Stride(words) => WORD * u64::from(words),
+            Spread::Pages => PAGE,
+        }
+    }
 }
 
 impl Experiment for Latency {
@@ -70,7 +89,8 @@ impl Experiment for Latency {
 
     fn reading(&self) -> &'static str {
         "One thread follows a random cycle, so a row's figure is the time of one load. `cycles` is the same by the SM's own \
-         clock, without the first round through a chain that fits into a cache; a simulated card has no such clock."
+         clock, without the first round through a chain that fits into a cache; a simulated card has no such clock. `stride` \
+         counts words of 8 bytes from slot to slot; other rows have a slot in each line of 128 bytes, or in each page."
     }
 
     fn module(&self) -> &'static str {
@@ -82,7 +102,7 @@ impl Experiment for Latency {
     }
 
     fn picture(&self) -> Picture {
-        Picture::Curve { over: "footprint", by: &["spread"], sectors: false }
+        Picture::Curve { over: "footprint", by: &["spread", "stride"], sectors: false }
     }
 
     fn finding(&self) -> fn(&[&Record]) -> Option<String> {
@@ -90,7 +110,15 @@ impl Experiment for Latency {
     }
 
     fn options(&self) -> &'static [&'static str] {
-        &["bytes"]
+        &["bytes", "range"]
+    }
+
+    fn swept(&self) -> Option<&'static str> {
+        Some("stride")
+    }
+
+    fn least(&self) -> u32 {
+        1
     }
 
     fn kernels(&self) -> Vec<KernelInfo> {
@@ -105,23 +133,43 @@ impl Experiment for Latency {
         if request.sized {
             check_size(&[self], request)?;
         }
+        if let Some(range) = request.range.as_ref().filter(|range| range.values().contains(&0)) {
+            bail!("--range {range}: a stride of latency is at least 1, the word that a slot takes");
+        }
         let mut points = Vec::new();
         for kernel in self.kernels().into_iter().filter(|kernel| request.wants(kernel.name)) {
             for (footprint, spread) in chains(kernel.name, request, device) {
                 points.push(point(kernel.name, footprint, spread, Place::Device, request.scale, device)?);
             }
         }
+        if let (Some(range), true) = (&request.range, points.is_empty()) {
+            bail!(
+                "--range {range}: no kernel has a chain of 2 to {MOST_SLOTS} slots of these strides, in words of {WORD} bytes, in {}; \
+                 choose chase_cached or chase_l2, and another --bytes",
+                Bytes(request.bytes)
+            );
+        }
         Ok(points)
     }
 }
 
-/// The footprints of a kernel's chains.
+/// The footprints of a kernel's chains, and where their slots lie.
 fn chains(kernel: &str, request: &Request, device: &DeviceInfo) -> Vec<(u64, Spread)> {
     let (scale, modelled) = (request.scale, device.backend() == Backend::Modelled);
     let lines = |footprints: Vec<u64>| -> Vec<(u64, Spread)> {
         footprints.into_iter().map(|footprint| (footprint, Spread::Lines)).collect()
     };
     let in_global = kernel != SHARED.name && kernel != CONSTANT.name;
+    let strided = |footprints: Vec<u64>, strides: &[u32]| -> Vec<(u64, Spread)> {
+        let of = |footprint| strides.iter().map(move |stride| (footprint, Spread::Stride(*stride)));
+        let all = footprints.into_iter().flat_map(of);
+        all.filter(|(footprint, spread)| (2..=MOST_SLOTS).contains(&(footprint / spread.step(*footprint))))
+            .collect()
+    };
+    if let Some(range) = &request.range {
+        let swept = kernel == CACHED.name || kernel == L2.name;
+        return if swept { strided(vec![request.bytes], range.values()) } else { Vec::new() };
+    }
     if request.sized && in_global {
         return lines(vec![request.bytes]);
     }
@@ -143,7 +191,10 @@ fn chains(kernel: &str, request: &Request, device: &DeviceInfo) -> Vec<(u64, Spr
             _ => vec![16 * KIB, 16 * MIB, 512 * MIB],
         },
         (Scale::Quick, kernel) if kernel == CACHED.name => vec![4 * KIB, 32 * KIB, 128 * KIB, MIB],
-        (_, kernel) if kernel == CACHED.name => octaves(KIB, 2 * MIB),
+        (_, kernel) if kernel == CACHED.name => {
+            let strides = strided((2..=11).map(|power| KIB << power).collect(), &[1, 4, 64, 512]);
+            return lines(octaves(KIB, 2 * MIB)).into_iter().chain(strides).collect();
+        }
         (Scale::Quick, _) => vec![64 * KIB, MIB, 16 * MIB, beyond],
         _ => {
             let pages = [32, 64, 128, 256, 512, 1024, 2048, 4096].map(|mib| (mib * MIB, Spread::Pages));
@@ -152,7 +203,9 @@ fn chains(kernel: &str, request: &Request, device: &DeviceInfo) -> Vec<(u64, Spr
             let more = [256 * MIB, 512 * MIB, 1024 * MIB, 2048 * MIB];
             let all = footprints.chain(more).filter(|footprint| *footprint <= most).collect();
             let pages = pages.into_iter().filter(|(footprint, _)| !modelled || *footprint <= most);
-            return lines(all).into_iter().chain(pages).collect();
+            let strides = strided([1, 4, 16, 64, 256].map(|mib| mib * MIB).into(), &[1, 4, 64, 512, 8192]);
+            let strides = strides.into_iter().filter(|(footprint, _)| *footprint <= most);
+            return lines(all).into_iter().chain(pages).chain(strides).collect();
         }
     })
 }
@@ -164,13 +217,13 @@ fn octaves(least: u64, most: u64) -> Vec<u64> {
 }
 
 /// The loads of a launch: those before the clock starts, and those after.
-fn loads(slots: u64, scale: Scale, device: &DeviceInfo) -> [u32; 2] {
+fn loads(slots: u64, footprint: u64, scale: Scale, device: &DeviceInfo) -> [u32; 2] {
     let round = slots.next_multiple_of(u64::from(UNROLLED)) as u32;
     match (scale, device.backend()) {
         (Scale::Small, _) => [UNROLLED, 4 * UNROLLED],
-        _ if slots <= 4096 => [round, MANY],
+        _ if slots <= 4096 || slots * LINE > footprint && slots <= CLOSE => [round, MANY],
         // The launch before it leaves L2 in the state of repeated launches only if it reads the same.
-        (_, Backend::Modelled) if slots * LINE <= device.l2_bytes => [0, round],
+        (_, Backend::Modelled) if footprint <= device.l2_bytes => [0, round],
         _ => [0, FEW],
     }
 }
@@ -192,19 +245,15 @@ fn point(
     device: &DeviceInfo,
 ) -> Result<Point> {
     let in_words = kernel == SHARED.name || kernel == CONSTANT.name;
-    let (step, slot) = match spread {
-        _ if in_words => (4, 4),
-        Spread::Pages => (PAGE, 8),
-        Spread::Lines => ((footprint / MOST_SLOTS).max(LINE), 8),
-    };
+    let (step, slot) = if in_words { (4, 4) } else { (spread.step(footprint), WORD) };
     let slots = footprint / step;
     if slots < 2 {
         bail!("a chain in {} has fewer than two slots of {step} bytes", Bytes(footprint));
     }
     let chain = Arc::new(Chain::new(slots as u32, step));
     let [warm, steps] = match kernel {
-        kernel if kernel == EACH.name => [0, FEW.min(loads(slots, scale, device)[1]).min(4096)],
-        _ => loads(slots, scale, device),
+        kernel if kernel == EACH.name => [0, FEW.min(loads(slots, footprint, scale, device)[1]).min(4096)],
+        _ => loads(slots, footprint, scale, device),
     };
     let count = u64::from(warm) + u64::from(steps);
     let state = Buffer {
@@ -250,13 +299,15 @@ fn point(
         }
     };
     let point = Point::new(Latency.name(), shape, work);
-    let spread = match spread {
-        Spread::Lines => "lines",
-        Spread::Pages => "pages",
+    let parameters =
+        Parameters { bytes: footprint, elements: slots, ..point.parameters }.with("footprint", footprint);
+    let parameters = match spread {
+        Spread::Lines => parameters.with("spread", "lines"),
+        Spread::Pages => parameters.with("spread", "pages"),
+        Spread::Stride(words) => parameters.swept("stride", words),
     };
-    let parameters = Parameters { bytes: footprint, elements: slots, ..point.parameters };
     Ok(Point {
-        parameters: parameters.with("footprint", footprint).with("spread", spread),
+        parameters,
         bytes: BytesMoved { read: count * slot, written: 16, footprint },
         operations: Some(Operations { kind: Operation::Load, count }),
         observe: (device.backend() == Backend::Measured).then(|| observe(kernel == EACH.name, steps)),
@@ -287,13 +338,20 @@ fn observe(each: bool, steps: u32) -> Box<Observe> {
             (CYCLES.to_string(), json!(at(50))),
             ("percentiles".to_string(), percentiles.into()),
             ("modes".to_string(), json!(modes(&cycles))),
+            ("histogram".to_string(), json!(histogram(&cycles))),
         ]
         .into())
     })
 }
 
-/// Bins of cycles, in the histogram that modes are found in.
+/// Cycles of a bin of the histogram.
 const BIN: u32 = 8;
+
+/// The bins of sorted cycles that have loads: the least cycles of each, and its loads.
+fn histogram(cycles: &[u32]) -> Vec<[u32; 2]> {
+    let bins = cycles.chunk_by(|one, other| one / BIN == other / BIN);
+    bins.map(|bin| [bin[0] / BIN * BIN, bin.len() as u32]).collect()
+}
 
 /// The modes of sorted cycles, those of most loads first: bins higher than both neighbours that have at least a fiftieth of all
 /// loads.
@@ -326,6 +384,7 @@ mod tests {
         cycles.sort_unstable();
         assert_eq!(modes(&cycles), [212, 268]);
         assert!(modes(&[]).is_empty());
+        assert_eq!(histogram(&cycles), [[208, 60], [216, 20], [264, 30], [896, 1]]);
     }
 
     #[test]
@@ -340,6 +399,21 @@ mod tests {
         assert_eq!(of("chase_l2")[2..], [(16 << 20, 16384), (256 << 20, 16384)]);
         assert_eq!(of("chase_each"), [(16 << 20, 4096)]);
         assert!(points.iter().all(|point| point.observe.is_some()));
+        let swept =
+            Request { bytes: 1 << 20, range: Some("1,4,512,4194304".parse().expect("a range")), ..request };
+        let points = Latency.points(&swept, &h200()).expect("it is a valid request");
+        let of = |point: &Point| {
+            (
+                point.kernel,
+                point.parameters.elements,
+                point.parameters.swept.as_ref().map(|swept| swept.value),
+            )
+        };
+        let points: Vec<_> = points.iter().map(of).collect();
+        // A stride of which a footprint has not two leaves no chain.
+        let expected =
+            |kernel| [(kernel, 131_072, Some(1)), (kernel, 32_768, Some(4)), (kernel, 256, Some(512))];
+        assert_eq!(points, [expected("chase_cached"), expected("chase_l2")].concat());
         let sized = Request { bytes: 1 << 20, ..experiments::tests::request() };
         let points = Latency.points(&sized, &h200()).expect("it is a valid request");
         let global = points.iter().filter(|point| point.kernel == "chase_cached");

@@ -104,3 +104,35 @@ impl<'r> Distribution<'r> {
         Drawing { column, height: bottom + BELOW, marks }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::tests::row;
+    use record::Precision;
+
+    fn figure(histogram: serde_json::Value) -> Option<Figure> {
+        let mut row = row(0, Precision::F32, None);
+        row.observed.insert("histogram".to_string(), histogram);
+        let of = Distribution::of("id".into(), "chase, 16 MiB".into(), "a card".into(), &row);
+        of.map(|distribution| distribution.figure())
+    }
+
+    #[test]
+    fn bins_are_bars_and_stragglers_are_told() {
+        let figure = figure(serde_json::json!([[256, 600], [264, 300], [304, 97], [900, 3]])).expect("bins");
+        assert_eq!(figure.title, "chase, 16 MiB: loads by clock cycles, a card");
+        assert_eq!(figure.notes, ["3 of 1,000 loads took longer, up to 900 cycles."]);
+        let marks = figure.drawings[0].marks.clone().into_string();
+        let bars = marks.matches("<rect class=\"step\"").count();
+        assert_eq!((bars, marks.contains("data-x=\"304\" data-y=\"97\"")), (3, true), "{marks}");
+        // The highest bar is as high as the plot.
+        assert!(marks.contains("y=\"26\" height=\"200\""), "{marks}");
+    }
+
+    #[test]
+    fn one_bin_is_no_distribution() {
+        assert!(figure(serde_json::json!([[256, 600]])).is_none());
+        assert!(figure(serde_json::json!("none")).is_none());
+    }
+}

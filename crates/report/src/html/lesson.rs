@@ -4,6 +4,7 @@ use super::{
     Report, RunRecords,
     bars::Bars,
     curve::Curves,
+    distribution::Distribution,
     figure::Figure,
     map::Map,
     number::{first_letter_down, first_letter_up},
@@ -217,7 +218,8 @@ impl Section<'_> {
         match self.lesson.map(|lesson| lesson.picture) {
             Some(Picture::Curve { over, by, sectors }) => {
                 let of = |measure| self.curves(nth, run, rows, measure, over, by, sectors);
-                measures(rows).into_iter().flat_map(of).collect()
+                let curves = measures(rows).into_iter().flat_map(of);
+                curves.chain(self.distributions(nth, run, rows)).collect()
             }
             Some(Picture::Map { x, y }) => {
                 let of = |measure| self.maps(nth, run, rows, measure, [x, y]);
@@ -231,6 +233,16 @@ impl Section<'_> {
             }
             Some(Picture::Bars { .. } | Picture::Matrix { .. }) | None => Vec::new(),
         }
+    }
+
+    /// The distributions of rows whose operations were timed one by one.
+    fn distributions(&self, nth: usize, run: &RunRecords, rows: &[&Record]) -> Vec<Figure> {
+        let labelled = series::labelled(rows, &[]).into_iter().enumerate();
+        let figures = labelled.filter_map(|(part, (label, row))| {
+            let id = format!("distribution-{}-{nth}-{part}", self.name);
+            Some(Distribution::of(id, label, self.report.whose(run), row)?.figure())
+        });
+        figures.collect()
     }
 
     fn maps(

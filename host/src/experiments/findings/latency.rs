@@ -3,7 +3,7 @@
 use super::{list, sentence, timed};
 use record::{Record, Residence};
 
-/// The latency of each level.
+/// The latency of each level, and how far apart lines may lie that L1 holds.
 pub(in super::super) fn latency(rows: &[&Record]) -> Option<String> {
     let rows = timed(rows);
     let footprint = |row: &Record| row.parameters.bytes;
@@ -42,5 +42,26 @@ pub(in super::super) fn latency(rows: &[&Record]) -> Option<String> {
             record::Bytes(row.parameters.bytes)
         ))
     });
-    sentence([(!told.is_empty()).then(|| format!("a load takes {}", list(&told))), each])
+    sentence([(!told.is_empty()).then(|| format!("a load takes {}", list(&told))), each, farthest(&rows)])
+}
+
+/// Bytes of a word of a stride, and of a line.
+const WORD: u64 = 8;
+const LINE: u64 = 128;
+
+/// The lines farthest apart that still hit in L1.
+fn farthest(rows: &[&Record]) -> Option<String> {
+    let stride = |row: &Record| {
+        let swept = row.parameters.swept.as_ref().filter(|swept| swept.name == "stride")?;
+        Some(WORD * swept.value)
+    };
+    let strided = || rows.iter().filter(|row| row.kernel == "chase_cached" && stride(row).is_some());
+    let least = strided().filter_map(|row| row.figure()).fold(f64::INFINITY, f64::min);
+    let hits = strided().filter(|row| {
+        row.figure().is_some_and(|figure| figure < 1.2 * least)
+            && stride(row).is_some_and(|stride| stride > LINE)
+    });
+    let row = hits.max_by_key(|row| (row.parameters.bytes, stride(row)))?;
+    let (apart, bytes) = (record::Bytes(stride(row)?), record::Bytes(row.parameters.bytes));
+    Some(format!("{} lines {apart} apart, in {bytes}, hit in L1", row.parameters.elements))
 }
