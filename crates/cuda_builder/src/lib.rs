@@ -39,6 +39,8 @@
 //! - [`nvvm_opts(false)`](CudaBuilder::nvvm_opts) still optimises (`O1`) as far as accesses to shared and constant statics need.
 //! - A panic is a trap without a message; its formatting code is not compiled. Where ptxas would never let the lanes of a warp meet
 //!   again because of it, it is a `brkpt`, for which ptxas writes the same machine instruction.
+//! - Atomics of `cuda_std` on a pointer that a kernel is given name global memory, as LLVM's own accesses to it do. ptxas then makes a
+//!   reduction of one whose old value is not used, by which kernels that L2's atomics bound took 0.71 to 0.8 of the time on an H200.
 //! - The finished code is audited. The build refuses code that would not load, would fail or would be very slow on the GPU: an
 //!   undefined function, a write to constant memory, a shared static behind a generic pointer, statics larger than their memory,
 //!   an instruction of a warp or block (`bar.sync`, `wgmma`) that optimisation copied to both sides of a branch.
