@@ -112,8 +112,8 @@ impl Exchange {
 // PTX: contains 20x wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16
 // PTX: contains 3x cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
 // PTX: contains 32x stmatrix.sync.aligned.m8n8.x4.shared.b16
-// PTX: contains st.release.gpu.b32
-// PTX: contains ld.acquire.gpu.b32
+// PTX: contains st.release.gpu.global.b32
+// PTX: contains ld.acquire.gpu.global.b32
 // PTX: allows generic because what releases and acquires takes any address, and is one instruction a tile
 // PTX: allows trap because a loader that waits for ever would take the device with it
 #[kernel(arch = "90a", launch_bounds(384, 1))]
