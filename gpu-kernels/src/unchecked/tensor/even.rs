@@ -114,7 +114,6 @@ impl Exchange {
 // PTX: contains 32x stmatrix.sync.aligned.m8n8.x4.shared.b16
 // PTX: contains st.release.gpu.global.b32
 // PTX: contains ld.acquire.gpu.global.b32
-// PTX: allows generic because what releases and acquires takes any address, and is one instruction a tile
 // PTX: allows trap because a loader that waits for ever would take the device with it
 #[kernel(arch = "90a", launch_bounds(384, 1))]
 #[expect(clippy::too_many_arguments, reason = "the arguments of BLAS, and memory to hand sums over")]
