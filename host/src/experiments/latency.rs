@@ -33,10 +33,10 @@ const CONSTANT: KernelInfo = KernelInfo::of::<chase_constant>();
 const EACH: KernelInfo = KernelInfo::of::<chase_each>();
 
 /// Bytes between the slots of a chain in global memory: a line, so that no two loads share one.
-const LINE: u64 = 128;
+pub(super) const LINE: u64 = 128;
 
 /// Bytes of a slot in global memory, which strides count.
-const WORD: u64 = 8;
+pub(super) const WORD: u64 = 8;
 
 /// Bytes of the largest pages.
 const PAGE: u64 = 2 << 20;
@@ -329,6 +329,7 @@ fn observe(each: bool, steps: u32) -> Box<Observe> {
         }
         let mut cycles = buffers.contents::<u32>(3, steps as usize)?;
         cycles.sort_unstable();
+        let bins = histogram(&cycles);
         let at = |percent: usize| cycles[(cycles.len() - 1) * percent / 100];
         let percentiles: serde_json::Map<String, serde_json::Value> = [1, 10, 25, 50, 75, 90, 99]
             .map(|percent| (format!("p{percent}"), json!(at(percent))))
@@ -337,8 +338,8 @@ fn observe(each: bool, steps: u32) -> Box<Observe> {
         Ok([
             (CYCLES.to_string(), json!(at(50))),
             ("percentiles".to_string(), percentiles.into()),
-            ("modes".to_string(), json!(modes(&cycles))),
-            ("histogram".to_string(), json!(histogram(&cycles))),
+            ("modes".to_string(), json!(modes(&bins))),
+            ("histogram".to_string(), json!(bins)),
         ]
         .into())
     })
@@ -353,19 +354,18 @@ fn histogram(cycles: &[u32]) -> Vec<[u32; 2]> {
     bins.map(|bin| [bin[0] / BIN * BIN, bin.len() as u32]).collect()
 }
 
-/// The modes of sorted cycles, those of most loads first: bins higher than both neighbours that have at least a fiftieth of all
-/// loads.
-fn modes(cycles: &[u32]) -> Vec<u32> {
-    let mut bins = vec![0_usize; cycles.last().map_or(0, |most| most / BIN) as usize + 3];
-    for took in cycles {
-        bins[(took / BIN) as usize + 1] += 1;
-    }
-    let is_peak = |bin: &usize| {
-        bins[*bin] > bins[bin - 1] && bins[*bin] >= bins[bin + 1] && bins[*bin] * 50 >= cycles.len()
+/// The middles of a histogram's modes, those of most loads first: bins higher than both neighbours that have at least a fiftieth of
+/// all loads.
+fn modes(bins: &[[u32; 2]]) -> Vec<u32> {
+    let all: u32 = bins.iter().map(|[_, loads]| loads).sum();
+    let in_bin =
+        |at: Option<u32>| bins.iter().find(|[from, _]| Some(*from) == at).map_or(0, |[_, loads]| *loads);
+    let is_peak = |&[from, loads]: &[u32; 2]| {
+        loads > in_bin(from.checked_sub(BIN)) && loads >= in_bin(from.checked_add(BIN)) && loads * 50 >= all
     };
-    let mut peaks: Vec<usize> = (1..bins.len() - 1).filter(is_peak).collect();
-    peaks.sort_by_key(|bin| std::cmp::Reverse(bins[*bin]));
-    peaks.into_iter().map(|bin| (bin as u32 - 1) * BIN + BIN / 2).collect()
+    let mut peaks: Vec<[u32; 2]> = bins.iter().copied().filter(is_peak).collect();
+    peaks.sort_by_key(|[_, loads]| std::cmp::Reverse(*loads));
+    peaks.into_iter().map(|[from, _]| from + BIN / 2).collect()
 }
 
 #[cfg(test)]
@@ -382,7 +382,7 @@ mod tests {
     fn modes_are_peaks_of_many_loads() {
         let mut cycles: Vec<u32> = [vec![210; 60], vec![218; 20], vec![270; 30], vec![900; 1]].concat();
         cycles.sort_unstable();
-        assert_eq!(modes(&cycles), [212, 268]);
+        assert_eq!(modes(&histogram(&cycles)), [212, 268]);
         assert!(modes(&[]).is_empty());
         assert_eq!(histogram(&cycles), [[208, 60], [216, 20], [264, 30], [896, 1]]);
     }

@@ -1,4 +1,4 @@
-//! How many of a row's operations took how long, where each was timed by itself.
+//! Draws the distribution of clock cycles over a row's operations, if each was timed by itself.
 
 use super::{
     axes::{Axes, BELOW, margin},
@@ -15,11 +15,11 @@ const SHOWN: f64 = 0.995;
 /// The subject of the drawing.
 pub(super) struct Distribution<'r> {
     /// The prefix of the figure's ids.
-    pub id: String,
+    id: String,
     /// The row's label.
-    pub label: String,
+    label: String,
     /// Of which card.
-    pub whose: String,
+    whose: String,
     /// Operations by clock cycles: the least cycles of each bin, and its operations.
     bins: Vec<[u64; 2]>,
     row: &'r Record,

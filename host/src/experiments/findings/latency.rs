@@ -1,6 +1,9 @@
 //! The finding of `latency`.
 
-use super::{list, sentence, timed};
+use super::{
+    super::latency::{LINE, WORD},
+    list, sentence, timed,
+};
 use record::{Record, Residence};
 
 /// The latency of each level, and how far apart lines may lie that L1 holds.
@@ -44,10 +47,6 @@ pub(in super::super) fn latency(rows: &[&Record]) -> Option<String> {
     });
     sentence([(!told.is_empty()).then(|| format!("a load takes {}", list(&told))), each, farthest(&rows)])
 }
-
-/// Bytes of a word of a stride, and of a line.
-const WORD: u64 = 8;
-const LINE: u64 = 128;
 
 /// The lines farthest apart that still hit in L1.
 fn farthest(rows: &[&Record]) -> Option<String> {
