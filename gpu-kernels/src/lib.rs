@@ -33,6 +33,7 @@ pub mod scan;
 pub mod shuffle;
 pub mod stencil;
 pub mod storage;
+pub mod streams;
 pub mod transfer;
 pub mod transpose;
 pub mod unchecked;

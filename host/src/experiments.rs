@@ -9,6 +9,7 @@
 mod articles;
 mod atomics;
 mod banks;
+mod beside;
 #[allow(unsafe_code, reason = "lends device memory by its address")]
 mod buffers;
 mod choices;
@@ -95,6 +96,7 @@ pub(crate) static ALL: &[&dyn Experiment] = &[
     &transfer::Transfer,
     &link::Link,
     &starts::Launch,
+    &streams::Streams,
     &cluster::Cluster,
     &l2::L2,
     &instructions::Instructions,

@@ -68,6 +68,7 @@ mod records;
 mod registry;
 mod residence;
 mod settings;
+mod side_by_side;
 mod streams;
 mod timeline;
 mod user_objects;

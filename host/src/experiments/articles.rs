@@ -91,6 +91,14 @@ pub(super) const DISSECTING_HOPPER: Article = Article {
     url: "https://arxiv.org/abs/2501.12084",
 };
 
+/// Kernels of several streams that run side by side.
+pub(super) const CONCURRENCY: Article = Article {
+    title: "GPU Pro Tip: CUDA 7 Streams Simplify Concurrency",
+    author: "Mark Harris",
+    year: 2015,
+    url: "https://developer.nvidia.com/blog/gpu-pro-tip-cuda-7-streams-simplify-concurrency/",
+};
+
 /// The time of launches, and graphs that hand over many at once.
 pub(super) const LAUNCHES: Article = Article {
     title: "Getting Started with CUDA Graphs",

@@ -26,6 +26,7 @@ pub(super) mod staged;
 pub(super) mod starts;
 pub(super) mod stencil;
 pub(super) mod storage;
+pub(super) mod streams;
 pub(super) mod transfer;
 pub(super) mod transpose;
 pub(super) mod unified;

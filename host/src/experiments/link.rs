@@ -14,7 +14,7 @@ mod ring;
 
 use super::{
     Buffer, BytesMoved, Contents, Experiment, Handing, KernelInfo, NO_LAUNCH, Place, Point, Precision,
-    Request, Scale, Work, articles, check_size, copy, findings, streams::Beside,
+    Request, Scale, Work, articles, beside::Beside, check_size, copy, findings,
 };
 use crate::{
     device::{self, Backend, DeviceInfo, Neighbour},

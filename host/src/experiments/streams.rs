@@ -1,85 +1,202 @@
-//! Work on several streams that counts as work on one.
+//! `streams`: launches on one stream and on several, by calls and in a graph. The kernel and what to expect of it are in gpu-kernels'
+//! `streams.rs`.
 
-use anyhow::{Context, Result};
-use cuda_driver::ext::Peer;
-use cust::{
-    event::{Event, EventFlags},
-    stream::{Stream, StreamFlags, StreamWaitEventFlags},
+use super::{
+    Buffer, BytesMoved, Contents, Experiment, Handing, KernelInfo, Operations, Part, Place, Point, Request,
+    Scale, Shape, Work, articles, beside::Beside, findings,
 };
-use std::cell::OnceCell;
+use crate::{
+    device::{Backend, DeviceInfo},
+    verify::Expected,
+};
+use anyhow::Result;
+use gpu_kernels::streams::{FACTOR, STEPS, stream_chain};
+use record::{Operation, Record};
+use report::{Article, Picture};
+use std::sync::{Arc, LazyLock};
 
-/// Streams beside the one that is measured, made when they are first used.
-///
-/// A stream is of the context that is current when it is made, and an event is recorded in a stream of its own context
-/// alone. Streams of any card wait for it, and copies go into any stream, whichever context is current.
-pub(super) struct Beside {
-    /// Where each stream is: on another card, by its number, or on the run's own.
-    cards: Vec<Option<u32>>,
-    lanes: OnceCell<Lanes>,
-}
+/// The same launches on more and more streams.
+pub(super) struct Streams;
 
-/// The streams, and the cards that they are on.
-struct Lanes {
-    // In the order in which they have to go.
-    streams: Vec<Stream>,
-    peers: Vec<Option<Peer>>,
-}
+const KERNEL: KernelInfo = KernelInfo::of::<stream_chain>();
 
-impl Beside {
-    /// This many streams on the run's own card.
-    pub(super) fn new(count: usize) -> Beside {
-        Beside::on(vec![None; count])
+/// Launches of a row, dealt over its streams.
+const LAUNCHES: u32 = 32;
+
+/// How many streams there are.
+const STREAMS: [u32; 6] = [1, 2, 4, 8, 16, 32];
+const QUICK_STREAMS: [u32; 3] = [1, 4, 32];
+const SMALL_STREAMS: [u32; 1] = [4];
+
+/// Threads of a block where the user names none.
+const BLOCK: u32 = 256;
+
+/// Steps of a launch in a check.
+const SMALL_STEPS: u32 = 16;
+
+impl Experiment for Streams {
+    fn name(&self) -> &'static str {
+        "streams"
     }
 
-    /// A stream on each of these cards; `None` is the run's own.
-    pub(super) fn on(cards: Vec<Option<u32>>) -> Beside {
-        Beside { cards, lanes: OnceCell::new() }
+    fn summary(&self) -> &'static str {
+        "kernels side by side: the same launches on 1 to 32 streams, by calls and in a graph"
     }
 
-    /// Queues on these streams what begins behind the work on `main`, and what is queued on `main` next comes behind it.
-    ///
-    /// # Errors
-    /// The driver fails, or `queue` does.
-    pub(super) fn queue(&self, main: &Stream, queue: impl FnOnce(&[Stream]) -> Result<()>) -> Result<()> {
-        let Lanes { streams, peers } = match self.lanes.get() {
-            Some(lanes) => lanes,
-            None => {
-                let made = Lanes::make(&self.cards)?;
-                self.lanes.get_or_init(|| made)
-            }
-        };
-        streams.iter().try_for_each(|stream| follow(stream, main, None))?;
-        queue(streams)?;
-        streams.iter().zip(peers).try_for_each(|(stream, peer)| follow(main, stream, peer.as_ref()))
+    fn reading(&self) -> &'static str {
+        "Each figure is the time of 32 launches, over 32. By calls the host hands over one after the other; a graph has a branch \
+         for each stream. `blocks` is the grid of each launch."
     }
-}
 
-impl Lanes {
-    fn make(cards: &[Option<u32>]) -> Result<Lanes> {
-        let mut lanes = Lanes { streams: Vec::new(), peers: Vec::new() };
-        for card in cards {
-            let peer = card.map(|ordinal| Peer::open(ordinal as i32)).transpose()?;
-            lanes.streams.push(within(peer.as_ref(), || {
-                Stream::new(StreamFlags::NON_BLOCKING, None).context("cannot create a stream")
-            })?);
-            lanes.peers.push(peer);
+    fn articles(&self) -> &'static [Article] {
+        &[articles::CONCURRENCY]
+    }
+
+    fn picture(&self) -> Picture {
+        Picture::Curve { over: "streams", by: &["handed", "blocks"], sectors: false }
+    }
+
+    fn finding(&self) -> fn(&[&Record]) -> Option<String> {
+        findings::streams::streams
+    }
+
+    fn options(&self) -> &'static [&'static str] {
+        &["block"]
+    }
+
+    fn kernels(&self) -> Vec<KernelInfo> {
+        vec![KERNEL]
+    }
+
+    fn notes(&self, _: &Request, device: &DeviceInfo) -> Vec<String> {
+        match device.backend() {
+            Backend::Modelled => vec![
+                "streams: the model starts one kernel at a time and runs them side by side as far as their shares of the \
+                 card add up to one; the host's calls take no time"
+                    .to_string(),
+            ],
+            Backend::Measured => Vec::new(),
         }
-        Ok(lanes)
+    }
+
+    fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
+        let threads = if request.choices.block.is_empty() { BLOCK } else { request.block };
+        let streams: &[u32] = match request.scale {
+            Scale::Small => &SMALL_STREAMS,
+            Scale::Quick => &QUICK_STREAMS,
+            Scale::Full => &STREAMS,
+        };
+        let grids = match request.scale {
+            Scale::Small => vec![1],
+            Scale::Quick | Scale::Full => vec![1, device.multiprocessors],
+        };
+        let steps = if request.scale == Scale::Small { SMALL_STEPS } else { STEPS };
+        let most = u64::from(grids.iter().copied().max().unwrap_or(1)) * u64::from(threads);
+        let ends: Ends = Arc::new(LazyLock::new(Box::new(move || ends(most, steps))));
+        let mut points = Vec::new();
+        for blocks in grids {
+            for handing in [Handing::Calls, Handing::Graph] {
+                let shape = Shape::linear(blocks, threads);
+                points.extend(
+                    streams.iter().map(|streams| point(shape, steps, *streams, handing, ends.clone())),
+                );
+            }
+        }
+        Ok(points)
     }
 }
 
-/// Calls a function in the context of another card, or in the current one.
-fn within<T>(peer: Option<&Peer>, function: impl FnOnce() -> Result<T>) -> Result<T> {
-    match peer {
-        Some(peer) => peer.within(function),
-        None => function(),
+/// The ends of all threads' chains, which the points share.
+type Ends = Arc<LazyLock<Vec<f32>, Box<dyn FnOnce() -> Vec<f32> + Send>>>;
+
+/// Launches of this shape, dealt over this many streams.
+fn point(shape: Shape, steps: u32, streams: u32, handing: Handing, ends: Ends) -> Point {
+    let beside = Beside::new(streams as usize);
+    let work = Work::in_parts::<stream_chain>(
+        move |on, part| (steps, on.write_part(0, part)),
+        LAUNCHES,
+        move |stream, _, launch| {
+            beside.queue(stream, |streams| {
+                Part::each(LAUNCHES)
+                    .zip(streams.iter().cycle())
+                    .try_for_each(|(part, stream)| launch(part, stream))
+            })
+        },
+    );
+    let threads = u64::from(shape.grid[0]) * u64::from(shape.block[0]);
+    let written = 4 * threads * u64::from(LAUNCHES);
+    let after = Expected::exactly(move |first, _, values: &mut [f32]| {
+        for (thread, value) in (first..).zip(values) {
+            *value = ends[(thread % threads) as usize];
+        }
+    });
+    let point = Point::new(Streams.name(), shape, work);
+    Point {
+        parameters: point
+            .parameters
+            .with("streams", streams)
+            .with("handed", if handing == Handing::Graph { "graph" } else { "calls" })
+            .with("blocks", shape.grid[0])
+            .with("threads", shape.block[0]),
+        bytes: BytesMoved { read: 0, written, footprint: written },
+        operations: Some(Operations { kind: Operation::Launch, count: u64::from(LAUNCHES) }),
+        buffers: vec![Buffer { bytes: written, place: Place::Device, before: Contents::Poison, after }],
+        handing,
+        ..point
     }
 }
 
-/// What is queued on `later` next begins behind what is on `earlier` now, a stream of the card `of_earlier`.
-fn follow(later: &Stream, earlier: &Stream, of_earlier: Option<&Peer>) -> Result<()> {
-    let event =
-        within(of_earlier, || Event::new(EventFlags::DISABLE_TIMING).context("cannot create an event"))?;
-    event.record(earlier).context("cannot record an event")?;
-    later.wait_event(event, StreamWaitEventFlags::DEFAULT).context("a stream cannot wait for another")
+/// The ends of so many threads' chains.
+fn ends(threads: u64, steps: u32) -> Vec<f32> {
+    let mut values: Vec<f32> = (0..threads).map(|thread| thread as f32).collect();
+    for _ in 0..steps {
+        values.iter_mut().for_each(|value| *value = *value * FACTOR + 1.0);
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        device::tests::h200,
+        experiments::{self, tests::request},
+    };
+
+    #[test]
+    fn each_grid_is_launched_on_more_and_more_streams_in_both_ways() {
+        let points = Streams.points(&request(), &h200()).expect("it is a valid request");
+        let of =
+            |point: &Point| (point.shape.grid[0], point.handing, point.parameters.more["streams"].clone());
+        let mut expected = Vec::new();
+        for blocks in [1, 132] {
+            for handing in [Handing::Calls, Handing::Graph] {
+                expected.extend(QUICK_STREAMS.map(|streams| (blocks, handing, streams.into())));
+            }
+        }
+        assert_eq!(points.iter().map(of).collect::<Vec<_>>(), expected);
+        let launches = Some(Operations { kind: Operation::Launch, count: 32 });
+        assert!(points.iter().all(|point| point.operations == launches && point.shape.block[0] == 256));
+        let full = Streams.points(&Request { scale: Scale::Full, ..request() }, &h200()).expect("points");
+        assert_eq!(full.len(), 2 * 2 * STREAMS.len());
+    }
+
+    #[test]
+    fn a_block_that_the_user_names_is_taken() {
+        let request = Request { block: 64, ..experiments::tests::naming(&[KERNEL.name]) };
+        let choices = experiments::Choices { block: vec![experiments::Block::linear(64)], ..request.choices };
+        let points = Streams.points(&Request { choices, ..request }, &h200()).expect("points");
+        assert!(
+            points.iter().all(|point| point.shape.block[0] == 64 && point.parameters.more["threads"] == 64)
+        );
+    }
+
+    #[test]
+    fn the_ends_of_chains_tell_threads_apart() {
+        let ends = ends(256, STEPS);
+        assert!(ends.windows(2).all(|pair| pair[0] < pair[1]));
+        // All go to 1000; a step leaves 0.999 of what is missing.
+        let expected = 1000.0 * (1.0 - 0.999_f64.powi(2048));
+        assert!((f64::from(ends[0]) - expected).abs() < 0.1, "{}", ends[0]);
+    }
 }

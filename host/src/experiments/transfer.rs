@@ -3,7 +3,7 @@
 
 use super::{
     Buffer, BytesMoved, Contents, Experiment, Handing, KernelInfo, NO_LAUNCH, Part, Place, Placement, Point,
-    Precision, Request, Scale, Work, articles, check_size, copy, covering, findings, streams::Beside,
+    Precision, Request, Scale, Work, articles, beside::Beside, check_size, copy, covering, findings,
 };
 use crate::{
     device::{Backend, DeviceInfo},

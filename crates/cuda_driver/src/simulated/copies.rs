@@ -174,7 +174,7 @@ impl Transfer {
                         None => Work::on(Engine::ToHost, 2.0 * model::host_copy_seconds(card, bytes)),
                     }
                 }
-                _ => Work::on(Engine::Compute, model::device_copy_seconds(card, bytes)),
+                _ => Work::on_all_multiprocessors(model::device_copy_seconds(card, bytes)),
             },
         })
     }

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use simt::cards::{Card, Limits};
 use simt::check::Checks;
-use simt::count::L2State;
 use simt::memory::{Allocation, Memory};
 
 use super::allocations::Owned;
 use super::codes::{INVALID_CONTEXT, INVALID_DEVICE, INVALID_HANDLE, INVALID_VALUE, Outcome};
 use super::contexts::Context;
 use super::events::Event;
+use super::execution::Execution;
 use super::fork;
 use super::functions::Function;
 use super::graphs::{Executable, Graph};
@@ -69,8 +69,8 @@ pub(super) struct Device {
     /// Device memory, in bytes.
     pub bytes: u64,
     pub memory: Memory,
-    /// State of its L2; launches hold the lock.
-    l2: Mutex<L2State>,
+    /// What launches leave to the next; each holds the lock.
+    execution: Mutex<Execution>,
 }
 
 /// The state that changes.
@@ -174,8 +174,8 @@ impl Driver {
             if !checks.is_some_and(|checks| checks.memcheck) {
                 memory.round_up_bounds();
             }
-            let l2 = Mutex::new(L2State::new(card.clone()));
-            devices.push(Device { ordinal, slot, limits: card.limits(), bytes, memory, l2, card });
+            let execution = Mutex::new(Execution::new(&card));
+            devices.push(Device { ordinal, slot, limits: card.limits(), bytes, memory, execution, card });
         }
         let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
         let workers = settings.workers.unwrap_or_else(cores).max(1);
@@ -224,9 +224,9 @@ impl Device {
         format!("{} (modelled)", self.card.name)
     }
 
-    /// Locks the device for a launch, and returns the state of its L2.
-    pub(super) fn execution(&self) -> MutexGuard<'_, L2State> {
-        self.l2.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the device for a launch.
+    pub(super) fn execution(&self) -> MutexGuard<'_, Execution> {
+        self.execution.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,12 +1,15 @@
 //! Executes a launch: runs the kernel, models its time from its counters, and reports its findings.
 
 use std::io::Write;
+use std::sync::Arc;
 
+use simt::cards::Card;
 use simt::check::{self, Place};
 use simt::coalescing::BankMode;
 use simt::count::{self, CounterObservation, L2State, LaunchShape, Modelled};
 use simt::exec::{Kernel, LaunchFailure};
 use simt::fault::{Fault, FaultKind};
+use simt::model::LaunchTime;
 use simt::observe::Site;
 
 use super::codes::{
@@ -18,9 +21,63 @@ use super::launches::{Launch, refusal};
 use super::modules::Loaded;
 use super::records::{self, LaunchRecord};
 use super::registry::Handle;
-use super::timeline::{Engine, Work};
+use super::side_by_side::{self, Part};
+use super::timeline::{Occupied, Work};
 use super::{findings, functions, residence};
 use crate::Code;
+
+/// What launches of a device leave to the next.
+pub(super) struct Execution {
+    /// The state of its L2.
+    pub l2: L2State,
+    /// The last launch of which a multiprocessor was simulated.
+    simulated: Option<Simulated>,
+}
+
+/// A launch, and the time of its simulation.
+struct Simulated {
+    loaded: Arc<Loaded>,
+    name: String,
+    grid: [u32; 3],
+    block: [u32; 3],
+    formula: LaunchTime,
+    seconds: Option<f64>,
+}
+
+impl Execution {
+    /// The state of a device that has executed nothing.
+    pub(super) fn new(card: &Card) -> Execution {
+        Execution { l2: L2State::new(card.clone()), simulated: None }
+    }
+
+    /// The seconds that `simulate` finds for a launch, or those of the launch before it where that was of the same kernel and
+    /// the formula has the same time of each level, as in a row of launches on parts of the data.
+    fn simulated(
+        &mut self,
+        launch: &Launch,
+        formula: LaunchTime,
+        simulate: impl FnOnce() -> Option<f64>,
+    ) -> Option<f64> {
+        let is_alike = |last: &&Simulated| {
+            Arc::ptr_eq(&last.loaded, &launch.loaded)
+                && (last.name.as_str(), last.grid, last.block) == (launch.name(), launch.grid, launch.block)
+                && last.formula == formula
+        };
+        if let Some(last) = self.simulated.as_ref().filter(is_alike) {
+            return last.seconds;
+        }
+        let seconds = simulate();
+        self.simulated = Some(Simulated {
+            loaded: launch.loaded.clone(),
+            name: launch.name().to_string(),
+            grid: launch.grid,
+            block: launch.block,
+            formula,
+            seconds,
+        });
+        seconds
+    }
+}
 
 /// Executes a launch at once. `Err` if it was refused; a fault is not a refusal, but breaks the context.
 pub(super) fn execute(
@@ -36,7 +93,7 @@ pub(super) fn execute(
     let program = &launch.loaded.program;
 
     // One launch at a time: the device has one L2, and the host's cores are shared.
-    let mut l2 = device.execution();
+    let mut execution = device.execution();
     let ranges = residence::ranges(driver, device);
     let shared_bytes = kernel.static_shared_bytes + launch.dynamic_shared_bytes;
     let shape = LaunchShape {
@@ -48,7 +105,7 @@ pub(super) fn execute(
             && !program.waits_for_blocks(kernel),
         ..LaunchShape::new(launch.grid, launch.block, occupancy, program.sites())
     };
-    let held = std::mem::replace(&mut *l2, L2State::new(device.card.clone()));
+    let held = std::mem::replace(&mut execution.l2, L2State::new(device.card.clone()));
     let mut counters = CounterObservation::new(shape, held);
     let machine = launch.machine(device, occupancy.blocks);
     let asked = launch.request(kernel, machine, driver);
@@ -61,8 +118,17 @@ pub(super) fn execute(
         None => (count::launch(program, &device.memory, &asked, &mut counters), Vec::new()),
     };
     let finished = counters.finish();
-    *l2 = finished.l2;
-    drop(l2);
+    execution.l2 = finished.l2;
+    let formula = finished.counters.time(&device.card);
+    let simulated = if outcome.is_ok() && driver.simulates {
+        execution.simulated(launch, formula, || {
+            let (sites, counters) = (program.sites(), &finished.counters);
+            Some(finished.traces.time(sites, counters, shared_bytes, &device.card)?.seconds)
+        })
+    } else {
+        None
+    };
+    drop(execution);
     findings::of_launch(driver, found);
     match outcome {
         Ok(executed) => {
@@ -70,13 +136,19 @@ pub(super) fn execute(
             let counters = finished.counters;
             let link_seconds = records::link_seconds(&counters.link, &device.card);
             let (migration, first_touch) = residence::migrate(driver, device, &ranges, &finished.managed);
-            let formula = counters.time(&device.card);
-            let simulate = || finished.traces.time(program.sites(), &counters, shared_bytes, &device.card);
-            let simulated = driver.simulates.then(simulate).flatten().map(|time| time.seconds);
             let mut time = formula.and_simulated(simulated);
             time.launch += first_touch;
             time.seconds += first_touch;
             let seconds = records::seconds(&time, link_seconds) + migration.seconds;
+            let blocks = launch.grid.iter().map(|&blocks| u64::from(blocks)).product();
+            let grids = side_by_side::grids(device.card.compute_capability);
+            // What the host link or its pages slow down is not known to leave anything to others.
+            let share = match link_seconds + migration.seconds {
+                0.0 => {
+                    side_by_side::share(&time, blocks, occupancy.blocks, device.card.multiprocessors, grids)
+                }
+                _ => 1.0,
+            };
             let record = LaunchRecord {
                 device: device.ordinal,
                 kernel: launch.name().to_string(),
@@ -100,7 +172,8 @@ pub(super) fn execute(
                 profile.add(&record, &device.card);
             }
             records::add(record);
-            Ok(Work::on(Engine::Compute, seconds))
+            let part = Part { share, starting: time.launch };
+            Ok(Work { occupies: Occupied::Multiprocessors(part), seconds })
         }
         Err(LaunchFailure::Fault { fault, printed }) => {
             print(&printed);

@@ -85,7 +85,7 @@ impl Fill {
             // A launch, and every byte written: half of what a copy moves.
             let launch = card.launch_us * 1e-6;
             let seconds = launch + (model::device_copy_seconds(card, bytes) - launch) / 2.0;
-            Work::on(Engine::Compute, seconds)
+            Work::on_all_multiprocessors(seconds)
         })
     }
 }

@@ -222,7 +222,7 @@ impl Executable {
     }
 }
 
-/// Executes a graph in a stream. Independent nodes may overlap in virtual time if they use different engines.
+/// Executes a graph in a stream. Independent nodes overlap in virtual time as work of different streams does.
 pub(super) fn execute(executable: &Executable, owner: &Current, stream: Handle) -> Outcome {
     let driver = owner.driver;
     let begin = timeline::ready(&driver.state(), stream)?;

@@ -174,8 +174,8 @@ pub(super) fn prefetch(driver: &Driver, device: &Device, start: u64, pages: ops:
 /// Evicts memory that has left the card from its L2.
 pub(super) fn forget(device: &Device, left: Vec<ops::Range<u64>>) {
     if !left.is_empty() {
-        let mut l2 = device.execution();
-        left.into_iter().for_each(|range| l2.forget(range));
+        let mut execution = device.execution();
+        left.into_iter().for_each(|range| execution.l2.forget(range));
     }
 }
 

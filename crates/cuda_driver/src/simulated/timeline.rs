@@ -1,11 +1,11 @@
 //! Virtual time: when work would have run on the card.
 //!
 //! Work is executed at the call; its time is the model's. Each stream has a clock, the end of its last work. A context
-//! has five engines, each of which does one thing at a time: the multiprocessors (kernels, fills, copies within the
-//! device), and one copy engine for each direction of the host link and of the link to other devices. Work begins at the
-//! latest of three times: the stream's clock, its engine's clock, and the host's clock. So kernels of two streams never
-//! overlap, and copies overlap with kernels. The host's clock is the end of the last work that was waited for in this
-//! context, or by the calling thread in any context.
+//! has its multiprocessors (kernels, fills, copies within the device), on which kernels run [side by side](super::side_by_side) as
+//! far as there is room, and four engines, each of which does one thing at a time: one copy engine for each direction of the host
+//! link and of the link to other devices. Work begins at the latest of three times: the stream's clock, that at which its engine or a
+//! share of the multiprocessors is free, and the host's clock. So copies overlap with kernels. The host's clock is the end of the last
+//! work that was waited for in this context, or by the calling thread in any context.
 //!
 //! Contexts of one device have engines of their own, as if each had the card to itself. Time passes from one context to
 //! another where a stream waits for the other's event, and where a thread waits for work in one and then submits to the
@@ -15,38 +15,37 @@
 //! copies to one device the second waits. While the opposite direction is busy at either end, the copy that was
 //! scheduled later is slowed for both.
 //!
-//! For example, a copy to the device of 10 ms in stream A, then a kernel of 5 ms in stream A and one of 4 ms in stream
-//! B:
+//! For example, a copy to the device of 10 ms in stream A, then a kernel of 5 ms in stream A and one of 12 ms in stream
+//! B, both of which fill the card:
 //!
 //! ```text
-//! copy      engine FromHost   0 to 10 ms
-//! kernel A  engine Compute   10 to 15 ms   after stream A's clock, 10
-//! kernel B  engine Compute   15 to 19 ms   after the engine's clock, 15
+//! copy      engine FromHost      0 to 10 ms
+//! kernel B  multiprocessors      0 to 12 ms
+//! kernel A  multiprocessors     12 to 17 ms   after stream A's clock, 10, and the multiprocessors', 12
 //! ```
 //!
 //! The default stream waits for the blocking streams of its context, and they for it. The host's own work takes no
-//! time, and queued launches are not overlapped: each launch costs what a single one costs.
+//! time, and launches of one stream are not overlapped: each costs what a single one costs.
 
 use std::cell::Cell;
 
 use super::codes::Outcome;
 use super::driver::State;
 use super::registry::Handle;
+use super::side_by_side::{Part, SideBySide};
 use super::streams::Kind;
 
-/// An engine that executes work.
+/// An engine that copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Engine {
-    /// The multiprocessors.
-    Compute = 0,
     /// Copies from the host.
-    FromHost = 1,
+    FromHost = 0,
     /// Copies to the host.
-    ToHost = 2,
+    ToHost = 1,
     /// Copies from another device.
-    FromPeer = 3,
+    FromPeer = 2,
     /// Copies to another device.
-    ToPeer = 4,
+    ToPeer = 3,
 }
 
 thread_local! {
@@ -77,9 +76,10 @@ impl Busy {
 }
 
 /// The clocks of a context, in seconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Clocks {
-    engines: [Busy; 5],
+    multiprocessors: SideBySide,
+    engines: [Busy; 4],
     /// End of the last work that the host waited for.
     host: f64,
 }
@@ -95,7 +95,9 @@ pub(super) struct Work {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Occupied {
     Nothing,
-    /// An engine of the context that it is queued in.
+    /// This part of the multiprocessors of the context that it is queued in.
+    Multiprocessors(Part),
+    /// An engine of that context.
     Engine(Engine),
     /// The link between two devices.
     Link(Route),
@@ -115,6 +117,11 @@ pub(super) struct Route {
 impl Work {
     /// Work without duration.
     pub(super) const NOTHING: Self = Self { occupies: Occupied::Nothing, seconds: 0.0 };
+
+    /// Creates work that takes all of the multiprocessors.
+    pub(super) fn on_all_multiprocessors(seconds: f64) -> Self {
+        Self { occupies: Occupied::Multiprocessors(Part { share: 1.0, starting: 0.0 }), seconds }
+    }
 
     /// Creates work of an engine.
     pub(super) fn on(engine: Engine, seconds: f64) -> Self {
@@ -147,6 +154,11 @@ pub(super) fn ready(state: &State, stream: Handle) -> Outcome<f64> {
 pub(super) fn place(state: &mut State, context: Handle, not_before: f64, work: Work) -> Outcome<f64> {
     match work.occupies {
         Occupied::Nothing => Ok(not_before + work.seconds),
+        Occupied::Multiprocessors(part) => {
+            let clocks = &mut state.contexts.get_mut(context)?.clocks;
+            clocks.multiprocessors.forget(clocks.host);
+            Ok(clocks.multiprocessors.place(not_before, work.seconds, part))
+        }
         Occupied::Engine(engine) => {
             let busy = &mut state.contexts.get_mut(context)?.clocks.engines[engine as usize];
             let start = busy.until.max(not_before);

@@ -9,7 +9,7 @@ use cust::stream::{Stream, StreamFlags};
 use cust_raw as sys;
 use simt::{cards, model};
 
-use crate::common::{OwnContext, allocate, bind, gives, ok};
+use crate::common::{KERNELS, OwnContext, allocate, bind, function, gives, module, ok};
 
 const INVALID_VALUE: c_int = 1;
 const INVALID_HANDLE: c_int = 400;
@@ -133,6 +133,60 @@ fn copies_run_beside_fills_and_fills_do_not_run_beside_fills() {
     near(three.since(&start), (model::host_copy_seconds(&card(), 1 << 10) * 1e3) as f32);
     // SAFETY: the memory is ours.
     ok(unsafe { sys::cuMemFree_v2(address) });
+}
+
+/// Milliseconds of eight launches of a few blocks, dealt over streams that begin behind one event, by the streams' last event.
+fn milliseconds_on(streams: &[Stream], blocks: u32) -> f32 {
+    let (start, end) = (Mark::new(), Mark::new());
+    let kernel = function(module(KERNELS), "add");
+    let (mut address, mut value) = (allocate(4096 * 1024 * 4), 1_u32);
+    start.record(streams[0].as_inner());
+    for other in &streams[1..] {
+        // SAFETY: stream and event are alive.
+        ok(unsafe { sys::cuStreamWaitEvent(other.as_inner(), start.0, 0) });
+    }
+    for stream in streams.iter().cycle().take(8) {
+        let mut parameters: [*mut c_void; 2] = [(&raw mut address).cast(), (&raw mut value).cast()];
+        // SAFETY: the kernel takes a pointer and a u32, and adds to an element for each thread, which are there.
+        ok(unsafe {
+            let (stream, parameters) = (stream.as_inner(), parameters.as_mut_ptr());
+            sys::cuLaunchKernel(kernel, blocks, 1, 1, 1024, 1, 1, 0, stream, parameters, ptr::null_mut())
+        });
+    }
+    for other in &streams[1..] {
+        let mark = Mark::new();
+        mark.record(other.as_inner());
+        // SAFETY: stream and event are alive.
+        ok(unsafe { sys::cuStreamWaitEvent(streams[0].as_inner(), mark.0, 0) });
+    }
+    end.record(streams[0].as_inner());
+    // SAFETY: the memory is ours, and nothing works on it any more when it is freed.
+    unsafe {
+        ok(sys::cuCtxSynchronize());
+        ok(sys::cuMemFree_v2(address));
+    }
+    end.since(&start)
+}
+
+#[test]
+fn kernels_of_few_blocks_run_side_by_side_on_several_streams() {
+    if !bind() {
+        return;
+    }
+    let _context = OwnContext::new();
+    let streams: Vec<Stream> = (0..4).map(|_| stream()).collect();
+    // The first launches bring the data into L2.
+    milliseconds_on(&streams[..1], 1);
+    let launch = (card().launch_us * 1e-3) as f32;
+    let one = milliseconds_on(&streams[..1], 1);
+    let alone = one / 8.0;
+    assert!(launch < alone && alone < 2.0 * launch, "{alone} ms of a launch, {launch} of its start");
+    // One starts while the one before runs, and no sooner than that has started.
+    near(milliseconds_on(&streams[..2], 1), 7.0 * launch + alone);
+    near(milliseconds_on(&streams, 1), 7.0 * launch + alone);
+    // A kernel that fills the card leaves no room to others.
+    milliseconds_on(&streams[..1], 4096);
+    near(milliseconds_on(&streams, 4096), milliseconds_on(&streams[..1], 4096));
 }
 
 #[test]

@@ -671,6 +671,37 @@ fn launches_are_told_by_the_way_they_are_handed_over() {
 }
 
 #[test]
+fn streams_are_held_against_one_in_both_ways() {
+    let of = |handed: &str, blocks: u64, streams: u64, us: f64| {
+        let operations = Operations { kind: Operation::Launch, count: 32 };
+        let row = Record {
+            operations: Some(operations),
+            ns_per_operation: Some(1e3 * us),
+            ..row("stream_chain", 1.0).with("handed", handed)
+        };
+        row.with("blocks", blocks).with("streams", streams)
+    };
+    let rows = [
+        of("calls", 1, 1, 10.0),
+        of("calls", 1, 32, 5.0),
+        of("graph", 1, 1, 9.5),
+        of("graph", 1, 4, 2.5),
+        of("graph", 1, 32, 1.0),
+        of("calls", 132, 32, 8.0),
+        of("graph", 132, 1, 9.9),
+        of("graph", 132, 32, 4.5),
+    ];
+    assert_eq!(
+        found("streams", &rows).as_deref(),
+        Some(
+            "Launches of one block take 9.50 us each on one stream and 1.00 us on 32, in a graph; by calls on 32 streams 5.00 us; \
+             with a block on each multiprocessor, streams gain a factor of 2.2."
+        )
+    );
+    assert_eq!(found("streams", &rows[..3]).as_deref(), Some("By calls on 32 streams 5.00 us."));
+}
+
+#[test]
 fn clusters_are_held_against_the_own_block() {
     let loads = |kernel: &str, cluster: u64, ns: f64| Record {
         operations: Some(Operations { kind: Operation::Load, count: 1 }),
