@@ -71,8 +71,8 @@ impl Experiment for Streams {
     fn notes(&self, _: &Request, device: &DeviceInfo) -> Vec<String> {
         match device.backend() {
             Backend::Modelled => vec![
-                "streams: the model starts one kernel at a time and runs them side by side as far as their shares of the \
-                 card add up to one; the host's calls take no time"
+                "streams: the model starts one kernel at a time and runs them side by side while there is room, the later ones at \
+                 what the others leave; the host's calls take no time"
                     .to_string(),
             ],
             Backend::Measured => Vec::new(),

@@ -143,11 +143,11 @@ pub(super) fn execute(
             let blocks = launch.grid.iter().map(|&blocks| u64::from(blocks)).product();
             let grids = side_by_side::grids(device.card.compute_capability);
             // What the host link or its pages slow down is not known to leave anything to others.
-            let share = match link_seconds + migration.seconds {
+            let part = match link_seconds + migration.seconds {
                 0.0 => {
-                    side_by_side::share(&time, blocks, occupancy.blocks, device.card.multiprocessors, grids)
+                    side_by_side::part(&time, blocks, occupancy.blocks, device.card.multiprocessors, grids)
                 }
-                _ => 1.0,
+                _ => Part { starting: time.launch, ..Part::WHOLE },
             };
             let record = LaunchRecord {
                 device: device.ordinal,
@@ -172,7 +172,6 @@ pub(super) fn execute(
                 profile.add(&record, &device.card);
             }
             records::add(record);
-            let part = Part { share, starting: time.launch };
             Ok(Work { occupies: Occupied::Multiprocessors(part), seconds })
         }
         Err(LaunchFailure::Fault { fault, printed }) => {

@@ -120,7 +120,7 @@ impl Work {
 
     /// Creates work that takes all of the multiprocessors.
     pub(super) fn on_all_multiprocessors(seconds: f64) -> Self {
-        Self { occupies: Occupied::Multiprocessors(Part { share: 1.0, starting: 0.0 }), seconds }
+        Self { occupies: Occupied::Multiprocessors(Part::WHOLE), seconds }
     }
 
     /// Creates work of an engine.

@@ -140,19 +140,22 @@ fn milliseconds_on(streams: &[Stream], blocks: u32) -> f32 {
     let (start, end) = (Mark::new(), Mark::new());
     let kernel = function(module(KERNELS), "add");
     let (mut address, mut value) = (allocate(4096 * 1024 * 4), 1_u32);
-    start.record(streams[0].as_inner());
-    for other in &streams[1..] {
-        // SAFETY: stream and event are alive.
-        ok(unsafe { sys::cuStreamWaitEvent(other.as_inner(), start.0, 0) });
-    }
-    for stream in streams.iter().cycle().take(8) {
+    let mut launch = |stream: &Stream| {
         let mut parameters: [*mut c_void; 2] = [(&raw mut address).cast(), (&raw mut value).cast()];
         // SAFETY: the kernel takes a pointer and a u32, and adds to an element for each thread, which are there.
         ok(unsafe {
             let (stream, parameters) = (stream.as_inner(), parameters.as_mut_ptr());
             sys::cuLaunchKernel(kernel, blocks, 1, 1, 1024, 1, 1, 0, stream, parameters, ptr::null_mut())
         });
+    };
+    // The first launch brings the data into L2.
+    launch(&streams[0]);
+    start.record(streams[0].as_inner());
+    for other in &streams[1..] {
+        // SAFETY: stream and event are alive.
+        ok(unsafe { sys::cuStreamWaitEvent(other.as_inner(), start.0, 0) });
     }
+    streams.iter().cycle().take(8).for_each(launch);
     for other in &streams[1..] {
         let mark = Mark::new();
         mark.record(other.as_inner());
@@ -175,8 +178,6 @@ fn kernels_of_few_blocks_run_side_by_side_on_several_streams() {
     }
     let _context = OwnContext::new();
     let streams: Vec<Stream> = (0..4).map(|_| stream()).collect();
-    // The first launches bring the data into L2.
-    milliseconds_on(&streams[..1], 1);
     let launch = (card().launch_us * 1e-3) as f32;
     let one = milliseconds_on(&streams[..1], 1);
     let alone = one / 8.0;
@@ -185,7 +186,6 @@ fn kernels_of_few_blocks_run_side_by_side_on_several_streams() {
     near(milliseconds_on(&streams[..2], 1), 7.0 * launch + alone);
     near(milliseconds_on(&streams, 1), 7.0 * launch + alone);
     // A kernel that fills the card leaves no room to others.
-    milliseconds_on(&streams[..1], 4096);
     near(milliseconds_on(&streams, 4096), milliseconds_on(&streams[..1], 4096));
 }
 

@@ -166,7 +166,7 @@ impl Modelled for LaunchCounters {
             hottest_rounds: self.hottest.rounds as f64,
             slice_rounds: self.hottest.slice as f64,
             alike: self.hottest.alike as f64,
-            hottest_operations: self.hottest.operations as f64,
+            hottest_operations: self.hottest.operations.max(self.hottest.requests) as f64,
             float_share: share(self.float_atomics, total.atomics.requests),
             shared_atomics: total.shared_atomics.wavefronts as f64,
             looped_wavefronts: self.looped.wavefronts as f64,
@@ -177,6 +177,8 @@ impl Modelled for LaunchCounters {
             l2_sectors_read: self.l2_sectors_read.saturating_sub(self.l2_sectors_shared) as f64,
             l2_sectors_written: self.l2_sectors_written as f64 - merged,
             reduced_sectors: self.reduced_sectors as f64,
+            returned_sectors: (total.atomics.l2_sectors - self.reduced_sectors.min(total.atomics.l2_sectors))
+                as f64,
             dram_read: self.dram_read.into(),
             dram_written: self.dram_written.into(),
             camping_read: self.camping_read,

@@ -17,13 +17,13 @@ use crate::observe::{Access, At, Operation, SteadyAccess};
 impl CounterObserver {
     pub(super) fn local(&mut self, at: At, access: &Access<'_>) {
         let traffic = local::traffic(access.addresses, access.active, access.bytes);
-        // Before 2.0, no cache holds local memory.
-        let l2_sectors = if self.rules.local_to_l2() { u64::from(traffic.sectors) } else { 0 };
+        let [loads, stores] = self.rules.local_to_l2();
         let counts = self.run.site(at.site.0);
-        let memory = match access.operation {
-            Operation::Load => &mut counts.local_loads,
-            _ => &mut counts.local_stores,
+        let (memory, to_l2) = match access.operation {
+            Operation::Load => (&mut counts.local_loads, loads),
+            _ => (&mut counts.local_stores, stores),
         };
+        let l2_sectors = if to_l2 { u64::from(traffic.sectors) } else { 0 };
         let turns = turns::of_data(&traffic);
         extent::add(memory, &traffic, &Extent { l2_sectors, in_l1: 0, rewritten: 0, turns }, 1);
         self.run.worst.note(at, access, Cost::Sectors(traffic.sectors));

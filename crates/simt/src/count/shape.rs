@@ -341,9 +341,11 @@ pub(super) enum Generation {
 }
 
 impl Rules {
-    /// Returns true if local memory goes to L2: before 2.0, no cache holds it.
-    pub(super) fn local_to_l2(&self) -> bool {
-        self.generation == Generation::Segments
+    /// Whether all loads from local memory go to L2, and all stores: before 2.0, no cache holds it; from 7.0 on, L1 keeps what
+    /// is stored and writes it through as well, as Nsight Compute counts on an H200 (`storage_local`).
+    pub(super) fn local_to_l2(&self) -> [bool; 2] {
+        let uncached = self.generation == Generation::Segments;
+        [uncached, uncached || self.capability.at_least(7, 0)]
     }
 
     pub(super) fn new(card: &Card, shape: &LaunchShape) -> Self {

@@ -290,8 +290,8 @@ impl Memo {
         }
     }
 
-    /// Adds the repetitions to their site's counters. `all_to_l2` if all sectors of local memory go on to L2.
-    pub(super) fn settle(&mut self, counts: &mut Counts, all_to_l2: bool) {
+    /// Adds the repetitions to their site's counters. `local_to_l2` is [that of the rules](super::shape::Rules::local_to_l2).
+    pub(super) fn settle(&mut self, counts: &mut Counts, local_to_l2: [bool; 2]) {
         let times = std::mem::take(&mut self.tally.repeats);
         if times == 0 {
             return;
@@ -304,7 +304,7 @@ impl Memo {
                 let missed = std::mem::take(&mut self.l2_sectors);
                 let l2_sectors = if self.cached {
                     missed
-                } else if space != Space::Local as u8 || all_to_l2 {
+                } else if space != Space::Local as u8 || local_to_l2[usize::from(!load)] {
                     sectors
                 } else {
                     0

@@ -108,7 +108,7 @@ pub struct Counters {
     pub slice_rounds: f64,
     /// Pieces of 256 bytes that are as hot as the one with the most.
     pub alike: f64,
-    /// Atomic operations on the word with the most.
+    /// Atomic operations on the word with the most, or requests to the sector with the most.
     pub hottest_operations: f64,
     /// Share of the requests of atomics that add floats.
     pub float_share: f64,
@@ -131,6 +131,8 @@ pub struct Counters {
     pub l2_sectors_written: f64,
     /// Of these, those of atomics whose old value nothing reads.
     pub reduced_sectors: f64,
+    /// Sectors of the other atomics, which give an old value back.
+    pub returned_sectors: f64,
     /// Data read from device memory.
     pub dram_read: Touched,
     /// Data written to device memory.
@@ -202,6 +204,7 @@ impl Default for Counters {
             l2_sectors_read: 0.0,
             l2_sectors_written: 0.0,
             reduced_sectors: 0.0,
+            returned_sectors: 0.0,
             dram_read: Touched::default(),
             dram_written: Touched::default(),
             camping_read: 1.0,

@@ -42,25 +42,57 @@ use crate::cards::Card;
 use crate::coalescing::{LINE_BYTES, SECTOR_BYTES};
 use crate::count::{SHARED_CLOCKS, SLICES};
 
-/// Of 1, 2, 4, .. 64 adjacent pieces of 256 bytes, those that lie in the busiest slice of an H200's L2: `coalesce run atomics`.
-const IN_BUSIEST_SLICE: [f64; 7] = [1.0, 1.0, 2.0, 2.0, 2.7, 2.7, 3.0];
+/// Of 1, 2, 4, .. 64 adjacent pieces of 256 bytes, those that lie in the busiest slice of an H200's L2: the mean of three places of
+/// a table to whose words a probe added at random.
+const IN_BUSIEST_SLICE: [f64; 7] = [1.0, 1.0, 1.7, 2.0, 1.8, 2.7, 3.3];
 
 /// Further ones with each doubling of their number.
 const MORE_IN_SLICE: f64 = 0.4;
 
-/// Clocks of a multiprocessor for each wavefront of an atomic in shared memory that is a [loop](counters::LoopedAtomics), and from one
-/// operation on a word to the next, of 32 and of 64 bits.
-///
-/// Measured on an H200 by `coalesce run atomics`, 2048 requests a block, 8 blocks at once; clocks of an operation on a word:
+/// Clocks of a multiprocessor for each wavefront of an atomic in shared memory that is a [loop](counters::LoopedAtomics): on an H200,
+/// 8 blocks of 256 threads that add floats to 256 words take 3.4 clocks a request, whose one wavefront then limits
+/// (`coalesce run atomics`).
+const LOOP_CLOCKS: f64 = 3.1;
+
+/// An atomic in shared memory that is a loop: each turn loads the word, computes, and swaps if the word is still the same.
+struct Loop {
+    /// Clocks of a turn in a warp alone, which has as many turns as lanes want one word or one bank.
+    turn: f64,
+    /// Clocks from one success on a word to the next, by the warps of the block, of 1, 2, 4, .. 32 of them. Of more warps one is
+    /// sooner about to swap, but no success follows another before it has loaded what that wrote.
+    between: [f64; 6],
+    /// The same for each warp that shares the multiprocessor, where there are many: their turns share the pipe.
+    crowded: f64,
+}
+
+/// Loops on 32 and on 64 bits, measured on an H200. Blocks of as many warps, one a multiprocessor and two, all of whose threads add to one
+/// word; clocks of an operation:
 ///
 /// ```text
-/// words        1      4      32     256
-/// add.f32      108    110    120    215    of 256 words 3.4 clocks a request, whose one wavefront then limits
-/// add.u64      168    185    235    409    of 256 words 6.4 clocks a request of two wavefronts
+/// warps of the block      1     2     4     8    16    32
+/// add.f32, one block     96    88    78    53    46    43      1 to 32 words alike, by the operations on each
+/// add.f32, two blocks    95    88    80    54    49    90
+/// add.u64, one block    111   104   105    56    55    64
+/// add.u64, two blocks   111   105   102    59    69   125
 /// ```
-const LOOP_CLOCKS: f64 = 3.1;
-const WORD_CLOCKS: f64 = 108.0;
-const WIDE_CLOCKS: f64 = 170.0;
+///
+/// By `coalesce run atomics`, 8 blocks of 8 warps: 108 and 168. A warp alone that adds to random ones of 32 to 1024 words takes 370
+/// clocks a request, of which 3.5 lanes meet in one bank.
+const LOOPS: [Loop; 2] = [
+    Loop { turn: 95.0, between: [95.0, 88.0, 78.0, 53.0, 46.0, 43.0], crowded: 1.55 },
+    Loop { turn: 111.0, between: [111.0, 104.0, 104.0, 56.0, 55.0, 55.0], crowded: 2.3 },
+];
+
+impl Loop {
+    /// Clocks from one success on a word to the next, in blocks of so many warps of which so many share a multiprocessor.
+    fn between(&self, block: f64, resident: f64) -> f64 {
+        let last = self.between.len() - 1;
+        let doublings = block.max(1.0).log2().min(last as f64);
+        let at = (doublings as usize).min(last - 1);
+        let [low, high] = [self.between[at], self.between[at + 1]];
+        (low + (high - low) * (doublings - at as f64)).max(self.crowded * resident)
+    }
+}
 
 /// Clocks of a multiprocessor for each value that `match.any` tells apart: on an H200, 65 for the 32 of a warp.
 const MATCH_CLOCKS: f64 = 2.0;
@@ -132,6 +164,9 @@ impl LaunchTime {
             + counters.gathered * card.l2_part_clocks;
         let l2 = l2 + parts / clock;
         let contended = contended_seconds(counters, card);
+        // The slice of L2 where most atomics meet has its share of all rounds before that, and of what they give back.
+        let returned = counters.returned_sectors * SECTOR_BYTES as f64 / (card.l2_gb_per_s * 1e9);
+        let atomics = contended + counters.atomic_rounds * card.l2_update_clocks / clock + returned;
 
         // With few blocks, some multiprocessors have one block more than others, or none.
         let share = counters.blocks / multiprocessors;
@@ -161,8 +196,9 @@ impl LaunchTime {
         let rounds = per(counters.warps, multiprocessors * counters.resident_warps);
         let rounds = if rounds > 0.0 { rounds.max(1.0) } else { 0.0 };
         // In a block, the threads that loop for its busiest word follow one another.
-        let in_loops =
-            counters.looped_operations * WORD_CLOCKS + counters.looped_wide_operations * WIDE_CLOCKS;
+        let (block, resident) = (per(counters.warps, counters.blocks), resident(counters, card));
+        let [words, wide] = LOOPS.map(|of| of.between(block, resident));
+        let in_loops = counters.looped_operations * words + counters.looped_wide_operations * wide;
         let in_loops = rounds * per(in_loops, counters.blocks) / clock;
         // From barrier to barrier, the warps of a block wait for the one that has most to do. A multiprocessor that has room for all of
         // its blocks ends with the longest warp.
@@ -192,8 +228,8 @@ impl LaunchTime {
             )
         };
         // Atomics that meet in one place come at the end of most kernels. If all blocks run at once, nothing hides them.
-        let seconds = launch + smooth_maximum(&[busy, contended], overlapping(card.wait_sharpness, 1.0));
-        Self { seconds, launch, dram, l2: l2.max(contended), on_chip, issue, latency }
+        let seconds = smooth_maximum(&[busy, contended], overlapping(card.wait_sharpness, 1.0)).max(atomics);
+        Self { seconds: launch + seconds, launch, dram, l2: l2.max(atomics), on_chip, issue, latency }
     }
 
     /// The time by this formula and by a [simulation](crate::multiprocessor) of a multiprocessor together: their geometric mean, or this
@@ -317,16 +353,21 @@ impl GapWeights {
     }
 }
 
-/// Time in seconds of the atomics in the place where most of them meet: a word, or the pieces that share the busiest slice of L2.
+/// Time in seconds of the atomics in the place where most of them meet, beyond what each place has: a word, or the slice of L2 with
+/// the most rounds.
 ///
-/// Addresses are spread over slices by a hash, which does not spread few pieces evenly: of pieces that are hit alike, the busiest slice
-/// has as many as was measured; where some are hit more than others, what lies in the busiest slice is estimated. A round that changes one word of its
-/// sector takes as long as one on a single word, and one that changes all takes less. Additions of floats to one word follow one
-/// another more slowly than those of integers. For example, random additions to 256 words on an H200, of 1024 bytes: four pieces, two of
-/// them in one slice, and rounds of 1.44 words.
+/// Addresses are spread over slices by a hash that is estimated: of pieces that are hit alike, the busiest slice has as many as was
+/// measured; where some are hit more than others, what lies in it is counted by a hash like an H200's. A round takes as long as one on a single word, or less if it changes all
+/// words of its sector. Additions of floats to one word, or to one sector by requests of their own, follow one another more slowly
+/// than those of integers. For example, 1 048 576 reductions of 32 bits to random ones of so many words, uniform or so that half of
+/// them go to the first quarter (x^2) or eighth (x^3), in us on an H200; the time is 0.70 to 0.78 ns for each round in the
+/// busiest slice:
 ///
 /// ```text
-/// 2 097 152 additions    364 592 rounds in the busiest piece * 2 pieces * 0.72 ns    0.53 ms; measured 0.54
+/// words            64     256    1024    8192   65536   1048576
+/// uniform         305     273      91      32      14        13
+/// x^2             321     310     190      82      40        20
+/// x^3             375     347     244     139      84        44
 /// ```
 fn contended_seconds(counters: &Counters, card: &Card) -> f64 {
     let &Counters { hottest_rounds, slice_rounds, alike, hottest_operations, .. } = counters;
@@ -336,8 +377,8 @@ fn contended_seconds(counters: &Counters, card: &Card) -> f64 {
     let word_clocks = card.atomic_word_clocks * over_link(ATOMIC_WORD_TIMES);
     let clocks = word_clocks * (1.0 - whole) + card.atomic_clocks * over_link(ATOMIC_TIMES) * whole;
     // What all slices have is among the parts of lines that L2 changes.
-    let more = slice_rounds - counters.atomic_rounds / SLICES as f64;
-    let slice = more.max(hottest_rounds * in_busiest_slice(alike)) * clocks;
+    let busiest = slice_rounds.max(hottest_rounds * in_busiest_slice(alike));
+    let slice = (busiest - counters.atomic_rounds / SLICES as f64).max(0.0) * clocks;
     let float = counters.float_share;
     let word = word_clocks * (1.0 - float) + card.atomic_float_clocks * over_link(ATOMIC_WORD_TIMES) * float;
     slice.max(hottest_operations * word) / (card.clock_mhz * 1e6)
@@ -369,12 +410,37 @@ fn warp_seconds(counters: &Counters, card: &Card) -> f64 {
     let far_ns = card.l2_latency_ns
         + (card.dram_latency_ns - card.l2_latency_ns) * missed
         + (card.peer_load_ns - card.l2_latency_ns) * counters.peer_share;
-    let dependent = counters.dependency_clocks * card.dependency_share;
+    // Instructions that depend on each other take their clocks, and more where loads are waited for as well.
+    let far_clocks = far * far_ns * card.clock_mhz * 1e-3;
+    let plain = counters.dependency_clocks - chained_on_chip(counters, card) * f64::from(SHARED_CLOCKS);
+    let beside = (ALL_CLOCKS * far_clocks / plain.max(1.0)).min(1.0);
+    let dependent = plain * (1.0 + (card.dependency_share - 1.0) * beside);
     // The last line of a request that touches several comes later than the first, in L1 already.
     let lines = counters.lines_a_load.max(1.0).log2() * card.line_clocks;
-    let clocks = (round_trips - far) * card.l1_clocks + waits * lines + dependent + chain_clocks;
+    let clocks = (round_trips - far) * card.l1_clocks
+        + waits * lines
+        + dependent
+        + chain_clocks
+        + turn_clocks(counters);
     let ns = card.warp_overhead_ns + far * far_ns;
     ns * 1e-9 + clocks / (card.clock_mhz * 1e6)
+}
+
+/// Warps that share a multiprocessor, of a launch that may not fill it.
+fn resident(counters: &Counters, card: &Card) -> f64 {
+    counters.resident_warps.min(counters.warps / f64::from(card.multiprocessors))
+}
+
+/// Clocks that a warp takes for the turns of its [loops](Loop), whether others want the same words or not.
+fn turn_clocks(counters: &Counters) -> f64 {
+    let operations = counters.looped_operations + counters.looped_wide_operations;
+    if operations == 0.0 {
+        return 0.0;
+    }
+    let [words, wide] = LOOPS;
+    let turn =
+        (counters.looped_operations * words.turn + counters.looped_wide_operations * wide.turn) / operations;
+    counters.looped_wavefronts / counters.warps * turn
 }
 
 /// Loads that a warp waits for together.
@@ -382,6 +448,10 @@ fn loads_a_wait(counters: &Counters) -> f64 {
     let waits = counters.round_trips * counters.warps;
     if waits > 0.0 { ((counters.loads - counters.copies) / waits).max(1.0) } else { 1.0 }
 }
+
+/// Up to how many clocks of dependent instructions for each of waiting for memory the former all count [more](Card::dependency_share). The share was
+/// fitted to kernels that load; `stream_chain`, which does not, took 9.6 us on an H200, and 12.5 by the formula with it.
+const ALL_CLOCKS: f64 = 4.0;
 
 /// Least share of a warp's round trips that a chain makes up for its latencies to count one by one.
 const CHAIN: f64 = 0.9;
@@ -391,8 +461,13 @@ fn is_pure_chain(counters: &Counters) -> bool {
     counters.loads > 0.0 && counters.chained_loads * counters.warps >= CHAIN * counters.loads
 }
 
-/// Round trips of a warp that are loads of a chain, and the clocks that they take. Chained loads from shared memory are among the
-/// clocks of dependent instructions as [on an H200](SHARED_CLOCKS); here is what is missing there.
+/// Loads of a warp that follow a chain through shared memory, on a card whose clocks for that are known. The clocks of dependent
+/// instructions have them as [on an H200](SHARED_CLOCKS).
+fn chained_on_chip(counters: &Counters, card: &Card) -> f64 {
+    if card.chain_clocks[0] > 0.0 { counters.chained_on_chip } else { 0.0 }
+}
+
+/// Round trips of a warp that are loads of a chain, and the clocks that they and [those through shared memory](chained_on_chip) take.
 ///
 /// Nothing hides the latency of such loads, so the card's [`chain_clocks`](Card::chain_clocks) are those of the level that each
 /// hits. The other waits of a warp are shorter or longer than that, as loads arrive together: their constants are fitted.
@@ -404,9 +479,7 @@ fn chain(counters: &Counters, card: &Card) -> (f64, f64) {
     let missed = l2 + (dram - l2) * share_of_memory(counters, card) + (peer - l2) * counters.peer_share;
     let hits = counters.l1_hit_share.powf(loads_a_wait(counters));
     let each = hits * l1 + (1.0 - hits) * missed;
-    let counted = f64::from(SHARED_CLOCKS) * card.dependency_share;
-    let more = if on_chip > 0.0 { on_chip - counted } else { 0.0 };
-    (loads, loads * each + counters.chained_on_chip * more)
+    (loads, loads * each + chained_on_chip(counters, card) * on_chip)
 }
 
 /// Share of the sectors that loads request from L2 which device memory has to serve.

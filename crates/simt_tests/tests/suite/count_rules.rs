@@ -189,22 +189,27 @@ proptest! {
 #[test]
 fn local_memory_is_interleaved() {
     let card = find("h200").unwrap();
-    let of = |card: &Card, bytes: u32, address: &dyn Fn(u64) -> u64| {
+    let counted = |card: &Card, operation, bytes: u32, address: &dyn Fn(u64) -> u64| {
         let addresses: Addresses = std::array::from_fn(|lane| address(lane as u64));
-        let access = plain(Space::Local, Operation::Store, bytes, &addresses);
-        counts(card, BankMode::FourBytes, &[access]).local_stores
+        counts(card, BankMode::FourBytes, &[plain(Space::Local, operation, bytes, &addresses)])
+    };
+    let of = |card: &Card, bytes, address: &dyn Fn(u64) -> u64| {
+        counted(card, Operation::Store, bytes, address).local_stores
     };
     // The same variable of all threads: a line for every word of it.
     for (bytes, lines) in [(1, 1), (4, 1), (8, 2), (16, 4)] {
         let found = of(&card, bytes, &|_| 64);
         assert_eq!((found.requests, found.sectors, found.lines), (1, 4 * lines, lines), "{bytes} bytes");
         assert_eq!(found.bytes_requested, 32 * u64::from(bytes));
-        assert_eq!(found.l2_sectors, 0, "L1 keeps it");
+        assert_eq!(found.l2_sectors, found.sectors, "L1 writes it through");
+        let loaded = counted(&card, Operation::Load, bytes, &|_| 64).local_loads;
+        assert_eq!((loaded.sectors, loaded.l2_sectors), (4 * lines, 0), "L1 keeps it");
     }
     // An array indexed by each thread for itself: a line a thread.
     let found = of(&card, 4, &|lane| lane * 4);
     assert_eq!((found.sectors, found.lines), (32, 32));
     assert_eq!(of(&find("c1060").unwrap(), 4, &|_| 64).l2_sectors, 4, "no L1");
+    assert_eq!(of(&find("c2050").unwrap(), 4, &|_| 64).l2_sectors, 0, "L1 writes back");
 }
 
 #[test]
