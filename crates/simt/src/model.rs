@@ -8,7 +8,7 @@
 //! memory = max(dram, l2)                                    their sum for a chain of loads
 //! data   = (memory^w + waits^w)^(1/w)
 //! busy   = (data^s + on_chip^s + issue^s + starts^s)^(1/s)
-//! time   = launch + (busy^a + atomics^a)^(1/a)
+//! time   = launch + max((busy^a + more^a)^(1/a), even + more)
 //! w, s   = 1 + (sharpness - 1) (1 - lockstep / waves)       of one wave on an H200 1.67 and 2.05, of many up to 2.44 and 3.27
 //! a      = 1 + (sharpness - 1) (1 - 1 / waves)              1 and up to 2.44
 //! ```
@@ -17,10 +17,10 @@
 //! | --- | --- |
 //! | `dram` | device memory: granules, lines and pages moved, over the read bandwidth; gaps cost more, and several times as much where reads alternate with writes; sectors whose place a value from memory tells open their pages one by one; sectors that stores change in part and that L2 does not hold are read first |
 //! | `l2` | all sectors that reach L2, over L2's bandwidth, of those that all blocks load one for the resident blocks of a multiprocessor; parts of lines that loads fetch, and parts of lines and of sectors that atomics and stores change, take longer |
-//! | `atomics` | atomics in one place follow one another, additions of floats more slowly: in the slice of L2 that has most of them, of the blocks that are resident at a time; in the record they are a part of `l2` |
-//! | `on_chip` | shared-memory wavefronts, shuffles, requests without a lane and L1 cycles: L1's tags lie in four banks, so lanes that walk down a column of a power-of-two matrix take one cycle each; constant memory serves one address at a time; `match.any` takes two clocks for each value; atomics that are loops of machine code, as those on floats, follow one another on a word of a block |
+//! | `even`, `more` | atomics: what each slice of L2 has of them, which is among `l2`, and what the slice or the word with the most has beyond that, of the blocks that are resident at a time; they follow one another, additions of floats more slowly; in the record they are a part of `l2` |
+//! | `on_chip` | shared-memory wavefronts, shuffles, requests without a lane and L1 cycles: L1's tags lie in four banks, so lanes that walk down a column of a power-of-two matrix take one cycle each; constant memory serves one address at a time; `match.any` takes two clocks for each value; atomics that are loops of machine code, as those on floats, follow one another on a word of a block, the sooner the more of its warps want it |
 //! | `issue` | machine instructions over the schedulers' issue rate; those of each unit over its own: integers, multiplications, special functions, double precision |
-//! | `waits` | Little's law: waves of resident warps, each as long as a warp's waits for memory and its chains of dependent instructions, what a warp loads before a loop it waits for once; longer where a load touches several lines, and where warps wait at barriers for those that have more to do; at least as long as the warp that has most to do; of asynchronous copies as many are under way as the block's shared memory holds |
+//! | `waits` | Little's law: waves of resident warps, each as long as a warp's waits for memory, its chains of dependent instructions and its turns in loops for shared memory, what a warp loads before a loop it waits for once; longer where a load touches several lines, and where warps wait at barriers for those that have more to do; at least as long as the warp that has most to do; of asynchronous copies as many are under way as the block's shared memory holds |
 //! | `starts` | the rate at which blocks start, one in 159 clocks per multiprocessor; `waits` and `starts`, combined with `s`, are `latency` in the record |
 //!
 //! Memory and the waits for it are combined less sharply than the rest, because a busy memory answers later.

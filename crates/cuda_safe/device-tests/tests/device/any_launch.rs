@@ -24,7 +24,8 @@ use gpu_kernels::shuffle::reduction::{
 };
 use gpu_kernels::transpose::tiles::{tile, tile_dynamic, tile_padded, tile_padded_unrolled};
 use gpu_kernels::{
-    coalescing, constant, copy, fill, launch, link, shuffle, stencil, storage, transfer, transpose, unified,
+    coalescing, constant, copy, fill, launch, link, shuffle, stencil, storage, streams, transfer, transpose,
+    unified,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -303,6 +304,12 @@ const CASES: &[Case] = cases! {
     transfer::transfer_increment => |device, draw| {
         let n = draw.n as usize;
         device.run::<transfer::transfer_increment>(draw.line(), (&mut floats(n), n));
+    };
+
+    streams::stream_chain => |device, draw| {
+        let shape = draw.line();
+        let mut ends = empty::<f32>(Draw::threads_of(shape));
+        device.run::<streams::stream_chain>(shape, (draw.any % 100, &mut ends));
     };
 
     fill::fill_f32 => |device, draw| {
