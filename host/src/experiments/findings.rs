@@ -46,6 +46,22 @@ fn largest<'r>(rows: &[&'r Record]) -> Vec<&'r Record> {
     rows.into_iter().filter(|row| Some(row.parameters.bytes) == most).collect()
 }
 
+/// The rows of Rust kernels that verified, whose figure is about operations.
+fn of_operations<'r>(rows: &[&'r Record]) -> Vec<&'r Record> {
+    let counts = |row: &&Record| row.verified && row.language == Language::Rust && row.operations.is_some();
+    rows.iter().copied().filter(counts).collect()
+}
+
+/// A parameter that is a number.
+fn number(row: &Record, name: &str) -> Option<u64> {
+    row.parameters.more.get(name)?.as_u64()
+}
+
+/// Whether launches were handed over in this way.
+fn is_handed(row: &Record, handed: &str) -> bool {
+    row.parameters.more.get("handed").and_then(serde_json::Value::as_str) == Some(handed)
+}
+
 /// Bandwidth; 0 for a row without.
 fn rate(row: &Record) -> f64 {
     row.gb_per_s.unwrap_or_default()

@@ -29,12 +29,12 @@ const EMPTY: KernelInfo = KernelInfo::of::<launch_empty>();
 const DEPENDENT: KernelInfo = KernelInfo::of::<launch_dependent>();
 
 /// The ways to hand over a row of launches, by their names in records.
-const CALLS: &str = "calls";
-const GRAPH: &str = "graph";
+pub(super) const CALLS: &str = "calls";
+pub(super) const GRAPH: &str = "graph";
 const OVERLAPPING: &str = "overlapping calls";
 
 /// Threads of a block where the user names none, and of the others in a full run.
-const BLOCK: u32 = 256;
+pub(super) const BLOCK: u32 = 256;
 const BLOCKS: [u32; 3] = [32, 256, 1024];
 
 /// Blocks of a grid, per multiprocessor.
@@ -149,7 +149,7 @@ impl Experiment for Launch {
 }
 
 /// The point, its launches handed over in this way.
-fn by(handed: &'static str, point: Point) -> Point {
+pub(super) fn by(handed: &'static str, point: Point) -> Point {
     let Point { parameters, shape, work, .. } = point;
     Point {
         parameters: parameters
@@ -158,7 +158,7 @@ fn by(handed: &'static str, point: Point) -> Point {
             .with("threads", shape.block[0]),
         work: if handed == OVERLAPPING { work.overlapping() } else { work },
         handing: if handed == GRAPH { Handing::Graph } else { Handing::Calls },
-        operations: Some(Operations { kind: Operation::Launch, count: 1 }),
+        operations: point.operations.or(Some(Operations { kind: Operation::Launch, count: 1 })),
         ..point
     }
 }

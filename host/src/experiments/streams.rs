@@ -2,8 +2,11 @@
 //! `streams.rs`.
 
 use super::{
-    Buffer, BytesMoved, Contents, Experiment, Handing, KernelInfo, Operations, Part, Place, Point, Request,
-    Scale, Shape, Work, articles, beside::Beside, findings,
+    Buffer, BytesMoved, Contents, Experiment, KernelInfo, Operations, Part, Place, Point, Request, Scale,
+    Shape, Work, articles,
+    beside::Beside,
+    findings,
+    starts::{self, BLOCK, CALLS, GRAPH},
 };
 use crate::{
     device::{Backend, DeviceInfo},
@@ -13,7 +16,7 @@ use anyhow::Result;
 use gpu_kernels::streams::{FACTOR, STEPS, stream_chain};
 use record::{Operation, Record};
 use report::{Article, Picture};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, OnceLock};
 
 /// The same launches on more and more streams.
 pub(super) struct Streams;
@@ -27,9 +30,6 @@ const LAUNCHES: u32 = 32;
 const STREAMS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 const QUICK_STREAMS: [u32; 3] = [1, 4, 32];
 const SMALL_STREAMS: [u32; 1] = [4];
-
-/// Threads of a block where the user names none.
-const BLOCK: u32 = 256;
 
 /// Steps of a launch in a check.
 const SMALL_STEPS: u32 = 16;
@@ -91,26 +91,21 @@ impl Experiment for Streams {
             Scale::Quick | Scale::Full => vec![1, device.multiprocessors],
         };
         let steps = if request.scale == Scale::Small { SMALL_STEPS } else { STEPS };
-        let most = u64::from(grids.iter().copied().max().unwrap_or(1)) * u64::from(threads);
-        let ends: Ends = Arc::new(LazyLock::new(Box::new(move || ends(most, steps))));
         let mut points = Vec::new();
         for blocks in grids {
-            for handing in [Handing::Calls, Handing::Graph] {
-                let shape = Shape::linear(blocks, threads);
-                points.extend(
-                    streams.iter().map(|streams| point(shape, steps, *streams, handing, ends.clone())),
-                );
+            let (shape, ends) = (Shape::linear(blocks, threads), Arc::default());
+            for handed in [CALLS, GRAPH] {
+                let point =
+                    |streams: &u32| starts::by(handed, point(shape, steps, *streams, Arc::clone(&ends)));
+                points.extend(streams.iter().map(point));
             }
         }
         Ok(points)
     }
 }
 
-/// The ends of all threads' chains, which the points share.
-type Ends = Arc<LazyLock<Vec<f32>, Box<dyn FnOnce() -> Vec<f32> + Send>>>;
-
-/// Launches of this shape, dealt over this many streams.
-fn point(shape: Shape, steps: u32, streams: u32, handing: Handing, ends: Ends) -> Point {
+/// Launches of this shape, dealt over this many streams. Points of one shape share the ends of the threads' chains.
+fn point(shape: Shape, steps: u32, streams: u32, ends: Arc<OnceLock<Vec<f32>>>) -> Point {
     let beside = Beside::new(streams as usize);
     let work = Work::in_parts::<stream_chain>(
         move |on, part| (steps, on.write_part(0, part)),
@@ -126,28 +121,23 @@ fn point(shape: Shape, steps: u32, streams: u32, handing: Handing, ends: Ends) -
     let threads = u64::from(shape.grid[0]) * u64::from(shape.block[0]);
     let written = 4 * threads * u64::from(LAUNCHES);
     let after = Expected::exactly(move |first, _, values: &mut [f32]| {
+        let ends = ends.get_or_init(|| ends_of(threads, steps));
         for (thread, value) in (first..).zip(values) {
             *value = ends[(thread % threads) as usize];
         }
     });
     let point = Point::new(Streams.name(), shape, work);
     Point {
-        parameters: point
-            .parameters
-            .with("streams", streams)
-            .with("handed", if handing == Handing::Graph { "graph" } else { "calls" })
-            .with("blocks", shape.grid[0])
-            .with("threads", shape.block[0]),
+        parameters: point.parameters.with("streams", streams),
         bytes: BytesMoved { read: 0, written, footprint: written },
         operations: Some(Operations { kind: Operation::Launch, count: u64::from(LAUNCHES) }),
         buffers: vec![Buffer { bytes: written, place: Place::Device, before: Contents::Poison, after }],
-        handing,
         ..point
     }
 }
 
-/// The ends of so many threads' chains.
-fn ends(threads: u64, steps: u32) -> Vec<f32> {
+/// The ends of the chains of this many threads.
+fn ends_of(threads: u64, steps: u32) -> Vec<f32> {
     let mut values: Vec<f32> = (0..threads).map(|thread| thread as f32).collect();
     for _ in 0..steps {
         values.iter_mut().for_each(|value| *value = *value * FACTOR + 1.0);
@@ -160,7 +150,7 @@ mod tests {
     use super::*;
     use crate::{
         device::tests::h200,
-        experiments::{self, tests::request},
+        experiments::{self, Handing, tests::request},
     };
 
     #[test]
@@ -193,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_ends_of_chains_tell_threads_apart() {
-        let ends = ends(256, STEPS);
+        let ends = ends_of(256, STEPS);
         assert!(ends.windows(2).all(|pair| pair[0] < pair[1]));
         // All go to 1000; a step leaves 0.999 of what is missing.
         let expected = 1000.0 * (1.0 - 0.999_f64.powi(2048));

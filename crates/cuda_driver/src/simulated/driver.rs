@@ -69,7 +69,7 @@ pub(super) struct Device {
     /// Device memory, in bytes.
     pub bytes: u64,
     pub memory: Memory,
-    /// What launches leave to the next; each holds the lock.
+    /// The state that each launch leaves to the next, and the lock that it holds.
     execution: Mutex<Execution>,
 }
 

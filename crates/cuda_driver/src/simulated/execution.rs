@@ -26,7 +26,7 @@ use super::timeline::{Occupied, Work};
 use super::{findings, functions, residence};
 use crate::Code;
 
-/// What launches of a device leave to the next.
+/// The state that each launch of a device leaves to the next.
 pub(super) struct Execution {
     /// The state of its L2.
     pub l2: L2State,
@@ -141,12 +141,9 @@ pub(super) fn execute(
             time.seconds += first_touch;
             let seconds = records::seconds(&time, link_seconds) + migration.seconds;
             let blocks = launch.grid.iter().map(|&blocks| u64::from(blocks)).product();
-            let grids = side_by_side::grids(device.card.compute_capability);
             // What the host link or its pages slow down is not known to leave anything to others.
             let part = match link_seconds + migration.seconds {
-                0.0 => {
-                    side_by_side::part(&time, blocks, occupancy.blocks, device.card.multiprocessors, grids)
-                }
+                0.0 => side_by_side::part(&time, blocks, occupancy.blocks, &device.card),
                 _ => Part { starting: time.launch, ..Part::WHOLE },
             };
             let record = LaunchRecord {

@@ -16,7 +16,7 @@
 //! A card is less strict: single blocks of one kernel take the places of blocks of another, and kernels share what they demand. The
 //! last kernel of all ends at about the same time.
 
-use simt::coalescing::ComputeCapability;
+use simt::cards::Card;
 use simt::model::LaunchTime;
 
 /// The part of a card that a kernel takes.
@@ -43,7 +43,7 @@ struct Running {
     started: f64,
     end: f64,
     room: f64,
-    /// What it uses of what it demands.
+    /// The share of cycles or of bandwidth that it uses.
     used: f64,
 }
 
@@ -53,7 +53,7 @@ const MOST: usize = 512;
 /// Room for the rounding of sums of shares.
 const SLACK: f64 = 1e-9;
 
-/// What runs on a context's multiprocessors, in seconds of virtual time.
+/// The kernels on a context's multiprocessors, in seconds of virtual time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SideBySide {
     running: Vec<Running>,
@@ -138,30 +138,18 @@ impl SideBySide {
 
 /// The part of a card that a launch takes while it runs.
 ///
-/// `blocks` is its grid, `resident` the blocks of it that a multiprocessor holds, and `grids` how many the card holds. For example, 132 blocks of
-/// which eight fit, each on one of 132 multiprocessors whose schedulers they keep busy for half of the time, take an eighth of the room and demand
-/// half of the cycles.
-pub(super) fn part(time: &LaunchTime, blocks: u64, resident: u32, multiprocessors: u32, grids: u32) -> Part {
-    let multiprocessors = f64::from(multiprocessors.max(1));
+/// `blocks` is its grid, and `resident` the blocks of it that a multiprocessor holds. For example, 132 blocks of which eight fit, each
+/// on one of 132 multiprocessors whose schedulers they keep busy for half of the time, take an eighth of the room and demand half of
+/// the cycles.
+pub(super) fn part(time: &LaunchTime, blocks: u64, resident: u32, card: &Card) -> Part {
+    let multiprocessors = f64::from(card.multiprocessors.max(1));
     let places = blocks as f64 / multiprocessors;
-    let room = (places / f64::from(resident.max(1))).max(1.0 / f64::from(grids.max(1)));
+    let room = (places / f64::from(resident.max(1))).max(1.0 / f64::from(card.limits().grids));
     let running = time.seconds - time.launch;
     let of_time = |seconds: f64| if running > 0.0 { seconds / running } else { 0.0 };
     let cycles = of_time(time.issue.max(time.on_chip)) * places.min(1.0);
     let memory = of_time(time.l2.max(time.dram));
     Part { room: room.min(1.0), demand: cycles.max(memory).min(1.0), starting: time.launch }
-}
-
-/// Returns how many grids a card executes at once. From the table "Technical Specifications per Compute Capability" of the CUDA C
-/// Programming Guide, for the newest as for those before them.
-pub(super) fn grids(capability: ComputeCapability) -> u32 {
-    match (capability.major, capability.minor) {
-        (1, _) => 1,
-        (2, _) | (3, 0) | (5, 3) | (6, 2) | (7, 2) => 16,
-        (3, 2) => 4,
-        (3 | 5, _) | (6, 1) => 32,
-        _ => 128,
-    }
 }
 
 #[cfg(test)]
@@ -232,10 +220,11 @@ mod tests {
 
     #[test]
     fn a_part_is_of_room_and_of_cycles_or_memory() {
+        let card = simt::cards::find("h200").expect("a card");
         let of = |issue: f64, dram: f64, blocks| {
             let (l2, on_chip, latency) = (0.0, 0.0, 0.0);
             let time = LaunchTime { seconds: 11.0, launch: 1.0, dram, l2, on_chip, issue, latency };
-            let Part { room, demand, starting } = part(&time, blocks, 8, 132, 128);
+            let Part { room, demand, starting } = part(&time, blocks, 8, &card);
             assert_eq!(starting, 1.0);
             (room, (1e6 * demand).round() / 1e6)
         };
@@ -243,14 +232,5 @@ mod tests {
         assert_eq!(of(5.0, 6.0, 66), (0.0625, 0.6), "memory");
         assert_eq!(of(6.6, 0.0, 1), (1.0 / 128.0, 0.005), "grids");
         assert_eq!(of(5.0, 0.0, 132 * 100), (1.0, 0.5), "several waves");
-    }
-
-    #[test]
-    fn cards_hold_as_many_grids_as_the_guide_says() {
-        let of = |major, minor| grids(ComputeCapability { major, minor });
-        assert_eq!(
-            [of(1, 0), of(2, 0), of(3, 5), of(6, 0), of(6, 1), of(8, 6), of(9, 0)],
-            [1, 16, 32, 128, 32, 128, 128]
-        );
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::coalescing::ComputeCapability;
 
-/// Limits of one multiprocessor and of one block.
+/// Limits of one multiprocessor, of one block and of grids.
 ///
 /// From the tables "Technical Specifications per Compute Capability" of the CUDA C Programming Guide, and for the units
 /// of allocation from the data of NVIDIA's occupancy calculator. 8.8, 10.1, 10.3, 11.0 and 12.1 are assumed to equal
@@ -33,6 +33,8 @@ pub struct Limits {
     pub shared_reserved: u32,
     /// Most threads per block.
     pub threads_per_block: u32,
+    /// Most grids that the card executes at once.
+    pub grids: u32,
 }
 
 impl Limits {
@@ -51,6 +53,7 @@ impl Limits {
             shared_unit: 512,
             shared_reserved: 0,
             threads_per_block: 512,
+            grids: 1,
         };
         let fermi = Self {
             warps: 48,
@@ -62,6 +65,7 @@ impl Limits {
             shared_bytes_per_block: 48 << 10,
             shared_unit: 128,
             threads_per_block: 1024,
+            grids: 16,
             ..tesla
         };
         let kepler = Self {
@@ -72,10 +76,11 @@ impl Limits {
             registers_per_thread: 255,
             warp_unit: 4,
             shared_unit: 256,
+            grids: 32,
             ..fermi
         };
         let maxwell = Self { blocks: 32, shared_bytes: 64 << 10, ..kepler };
-        let volta = Self { shared_bytes: 96 << 10, shared_bytes_per_block: 96 << 10, ..maxwell };
+        let volta = Self { shared_bytes: 96 << 10, shared_bytes_per_block: 96 << 10, grids: 128, ..maxwell };
         let ampere = Self {
             shared_bytes: 164 << 10,
             shared_bytes_per_block: 163 << 10,
@@ -95,11 +100,13 @@ impl Limits {
             (1, 0 | 1) => tesla,
             (1, _) => Self { warps: 32, registers: 16 << 10, register_unit: 512, ..tesla },
             (2, _) => fermi,
-            (3, 0) => Self { registers_per_thread: 63, ..kepler },
+            (3, 0) => Self { registers_per_thread: 63, grids: 16, ..kepler },
+            (3, 2) => Self { grids: 4, ..kepler },
             (3, 7) => Self { registers: 128 << 10, shared_bytes: 112 << 10, ..kepler },
             (3, _) => kepler,
             (5, 2) | (6, 1) => Self { shared_bytes: 96 << 10, ..maxwell },
-            (6, 0) => Self { warp_unit: 2, ..maxwell },
+            (6, 0) => Self { warp_unit: 2, grids: 128, ..maxwell },
+            (5, 3) | (6, 2) => Self { grids: 16, ..maxwell },
             (5 | 6, _) => maxwell,
             (7, 5) => Self {
                 warps: 32,
@@ -108,6 +115,7 @@ impl Limits {
                 shared_bytes_per_block: 64 << 10,
                 ..volta
             },
+            (7, 2) => Self { grids: 16, ..volta },
             (7, _) => volta,
             (8, 0) => ampere,
             (8, 7 | 8) => Self { warps: 48, blocks: 16, ..ampere },

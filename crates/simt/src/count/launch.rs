@@ -177,8 +177,7 @@ impl Modelled for LaunchCounters {
             l2_sectors_read: self.l2_sectors_read.saturating_sub(self.l2_sectors_shared) as f64,
             l2_sectors_written: self.l2_sectors_written as f64 - merged,
             reduced_sectors: self.reduced_sectors as f64,
-            returned_sectors: (total.atomics.l2_sectors - self.reduced_sectors.min(total.atomics.l2_sectors))
-                as f64,
+            returned_sectors: total.atomics.l2_sectors.saturating_sub(self.reduced_sectors) as f64,
             dram_read: self.dram_read.into(),
             dram_written: self.dram_written.into(),
             camping_read: self.camping_read,

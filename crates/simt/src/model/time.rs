@@ -84,7 +84,7 @@ const LOOPS: [Loop; 2] = [
 ];
 
 impl Loop {
-    /// Clocks from one success on a word to the next, in blocks of so many warps of which so many share a multiprocessor.
+    /// Clocks from one success on a word to the next: `block` is the warps of a block, `resident` those of a multiprocessor.
     fn between(&self, block: f64, resident: f64) -> f64 {
         let last = self.between.len() - 1;
         let doublings = block.max(1.0).log2().min(last as f64);
@@ -356,12 +356,13 @@ impl GapWeights {
 /// Time in seconds of the atomics in the place where most of them meet, beyond what each place has: a word, or the slice of L2 with
 /// the most rounds.
 ///
-/// Addresses are spread over slices by a hash that is estimated: of pieces that are hit alike, the busiest slice has as many as was
-/// measured; where some are hit more than others, what lies in it is counted by a hash like an H200's. A round takes as long as one on a single word, or less if it changes all
-/// words of its sector. Additions of floats to one word, or to one sector by requests of their own, follow one another more slowly
-/// than those of integers. For example, 1 048 576 reductions of 32 bits to random ones of so many words, uniform or so that half of
-/// them go to the first quarter (x^2) or eighth (x^3), in us on an H200; the time is 0.70 to 0.78 ns for each round in the
-/// busiest slice:
+/// The card spreads addresses over slices by a hash that is estimated: of pieces that are hit alike, the busiest slice has as many as
+/// was measured; where some are hit more than others, what lies in it is counted by a hash like an H200's. A round takes as long as
+/// one on a single word, or less if it changes all words of its sector. Additions of floats to one word, or to one sector by requests
+/// of their own, follow one another more slowly than those of integers.
+///
+/// For example, 1 048 576 reductions of 32 bits to words at random, uniform or so that half of them go to the first quarter of the
+/// words (x^2) or to the first eighth (x^3). An H200 takes these us, 0.70 to 0.78 ns for each round in the busiest slice:
 ///
 /// ```text
 /// words            64     256    1024    8192   65536   1048576
@@ -449,8 +450,9 @@ fn loads_a_wait(counters: &Counters) -> f64 {
     if waits > 0.0 { ((counters.loads - counters.copies) / waits).max(1.0) } else { 1.0 }
 }
 
-/// Up to how many clocks of dependent instructions for each of waiting for memory the former all count [more](Card::dependency_share). The share was
-/// fitted to kernels that load; `stream_chain`, which does not, took 9.6 us on an H200, and 12.5 by the formula with it.
+/// Clocks of dependent instructions that count [more](Card::dependency_share) for each clock of waiting for memory; the others count
+/// once. The share was fitted to kernels that load. `stream_chain`, which does not, took 9.6 us on an H200, and 12.5 by the formula
+/// with it.
 const ALL_CLOCKS: f64 = 4.0;
 
 /// Least share of a warp's round trips that a chain makes up for its latencies to count one by one.

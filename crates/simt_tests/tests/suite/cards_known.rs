@@ -342,3 +342,11 @@ fn occupancy_as_a_share() {
     let shape = BlockShape { threads: 256, registers: 40, shared_bytes: 0 };
     assert_eq!(Occupancy::new(&limits, shape).unwrap().share(), 0.75);
 }
+
+#[test]
+fn cards_execute_as_many_grids_at_once_as_the_guide_says() {
+    let of = |capability: &str| Limits::of(capability.parse().unwrap()).grids;
+    let capabilities =
+        ["1.0", "2.0", "3.0", "3.2", "3.5", "5.3", "6.0", "6.1", "6.2", "7.2", "7.5", "8.6", "9.0"];
+    assert_eq!(capabilities.map(of), [1, 16, 16, 4, 32, 16, 128, 32, 16, 16, 128, 128, 128]);
+}

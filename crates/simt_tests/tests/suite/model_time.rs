@@ -96,7 +96,7 @@ fn atomics_over_a_link_take_longer() {
     // 270336 additions to one word of another card: 736 us; 8448 warps to 32 adjacent words: 59.6 us, of which about 2 are the
     // launch's (`coalesce run link`).
     let word = Counters { atomic_rounds: 1.0, hottest_operations: 270_336.0, ..Counters::default() };
-    let whole = Counters { atomic_rounds: 33_792.0, slice_rounds: 33_792.0, ..Counters::default() };
+    let whole = Counters { atomic_rounds: 33_792.0, hottest_rounds: 33_792.0, ..Counters::default() };
     near(time(Counters { peer_atomic_share: 1.0, ..word }), 736e-6, 0.01);
     near(time(Counters { peer_atomic_share: 1.0, ..whole }), 57.5e-6, 0.02);
     let half = time(Counters { peer_atomic_share: 0.5, ..word });
@@ -110,13 +110,15 @@ fn rounds_of_single_words_take_longer_in_a_slice() {
     // 2097152 random additions to 256 words, in four pieces: 542 us (`histogram_global` of the program fidelity).
     let random = Counters {
         atomic_rounds: 1_457_056.0,
+        hottest_rounds: 364_592.0,
         slice_rounds: 2.0 * 364_592.0,
+        alike: 4.0,
         atomic_share: 2_097_152.0 / 8.0 / 1_457_056.0,
         ..Counters::default()
     };
     near(time(random).l2, 542e-6, 0.03);
     // 67584 warps add to 32 adjacent words, four rounds of whole sectors each: 164 us (`coalesce run atomics`).
-    let whole = Counters { atomic_rounds: 270_336.0, slice_rounds: 270_336.0, ..Counters::default() };
+    let whole = Counters { atomic_rounds: 270_336.0, hottest_rounds: 270_336.0, ..Counters::default() };
     near(time(whole).l2, 164e-6, 0.03);
 }
 

@@ -1,6 +1,6 @@
 //! The finding of `banks`.
 
-use super::{doubt, sentence, timed};
+use super::{doubt, number, sentence, timed};
 use record::Record;
 
 /// The price of neighbouring lanes, of the worst stride, and of the widest access.
@@ -8,7 +8,7 @@ pub(in super::super) fn banks(rows: &[&Record]) -> Option<String> {
     let rows = timed(rows);
     let of = |width: u64, stride: u64| {
         rows.iter().copied().find(|row| {
-            row.parameters.more.get("width").and_then(serde_json::Value::as_u64) == Some(width)
+            number(row, "width") == Some(width)
                 && row.parameters.swept.as_ref().map(|swept| swept.value) == Some(stride)
         })
     };

@@ -1,12 +1,12 @@
 //! The finding of `cluster`.
 
-use super::{doubt, rate, sentence, timed};
+use super::{doubt, number, rate, sentence, timed};
 use record::Record;
 
 /// What the neighbour's shared memory costs beside the own block's, and what multicast gains.
 pub(in super::super) fn cluster(rows: &[&Record]) -> Option<String> {
     let rows = timed(rows);
-    let size = |row: &Record| row.parameters.more.get("cluster").and_then(serde_json::Value::as_u64);
+    let size = |row: &Record| number(row, "cluster");
     let of = |kernel: &str, blocks: Option<u64>| {
         rows.iter().copied().find(|row| row.kernel == kernel && (blocks.is_none() || size(row) == blocks))
     };

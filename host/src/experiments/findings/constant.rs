@@ -1,12 +1,12 @@
 //! The finding of `constant`.
 
-use super::{doubt, rate, sentence, timed};
+use super::{doubt, number, rate, sentence, timed};
 use record::Record;
 
 /// The slowdown of a request that asks for several words.
 pub(in super::super) fn constant(rows: &[&Record]) -> Option<String> {
     let rows = timed(rows);
-    let distinct = |row: &Record| row.parameters.more.get("distinct").and_then(serde_json::Value::as_u64);
+    let distinct = |row: &Record| number(row, "distinct");
     let most = rows.iter().filter_map(|row| distinct(row)).max().filter(|most| *most > 1)?;
     let slower = |kernel: &str| {
         let of =

@@ -1,12 +1,11 @@
 //! The finding of `l2`.
 
-use super::{doubt, list, rate, sentence, timed};
+use super::{doubt, list, number, rate, sentence, timed};
 use record::Record;
 
 /// What policies keep, what is fetched for a sector, and what parts of sectors cost.
 pub(in super::super) fn l2(rows: &[&Record]) -> Option<String> {
     let rows = timed(rows);
-    let number = |row: &Record, name: &str| row.parameters.more.get(name).and_then(serde_json::Value::as_u64);
     let text = |row: &Record, name: &str| {
         row.parameters.more.get(name).and_then(serde_json::Value::as_str).map(str::to_string)
     };

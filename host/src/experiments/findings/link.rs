@@ -1,6 +1,6 @@
 //! The finding of `link`.
 
-use super::{doubt, fastest, percent, rate, sentence};
+use super::{doubt, fastest, number, percent, rate, sentence};
 use record::{Language, Record};
 
 /// What the links to the other cards and to the host carry, in one direction and in both.
@@ -63,9 +63,7 @@ fn kernels(rows: &[&Record]) -> Option<String> {
 /// What is left at a stride at which each lane takes a sector.
 fn stride(rows: &[&Record]) -> Option<String> {
     let at = |stride: u64| {
-        let is = |row: &&&Record| {
-            row.parameters.more.get("stride").and_then(serde_json::Value::as_u64) == Some(stride)
-        };
+        let is = |row: &&&Record| number(row, "stride") == Some(stride);
         rows.iter().find(is).copied()
     };
     let (near, far) = (at(1)?, at(8)?);

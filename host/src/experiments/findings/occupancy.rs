@@ -1,6 +1,6 @@
 //! The finding of `occupancy`.
 
-use super::{fastest, rate, sentence, timed};
+use super::{fastest, number, rate, sentence, timed};
 use record::{Bytes, Record};
 
 /// A row within this share of the best is beyond the knee.
@@ -9,7 +9,7 @@ const KNEE: f64 = 0.9;
 /// The knee, and the latency by Little's law before it.
 pub(in super::super) fn occupancy(rows: &[&Record]) -> Option<String> {
     let rows = timed(rows);
-    let in_flight = |row: &Record| row.parameters.more.get("in_flight").and_then(serde_json::Value::as_u64);
+    let in_flight = |row: &Record| number(row, "in_flight");
     let best = fastest(rows.iter().copied())?;
     let enough = rows.iter().copied().filter(|row| rate(row) >= KNEE * rate(best));
     let (knee, few) =

@@ -1,6 +1,6 @@
 //! The finding of `async`.
 
-use super::{fastest, of_copy, rate, sentence, timed};
+use super::{fastest, number, of_copy, rate, sentence, timed};
 use crate::sizes::Bytes;
 use record::Record;
 
@@ -10,8 +10,7 @@ const ENOUGH: f64 = 0.95;
 /// The bytes in flight from which on each kernel has nearly its best bandwidth.
 pub(in super::super) fn staged(rows: &[&Record]) -> Option<String> {
     let rows = timed(rows);
-    let in_flight =
-        |row: &Record| row.parameters.more.get("in_flight").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let in_flight = |row: &Record| number(row, "in_flight").unwrap_or(0);
     let mut kernels: Vec<&str> = Vec::new();
     for row in &rows {
         if !kernels.contains(&row.kernel.as_str()) {

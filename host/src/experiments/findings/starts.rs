@@ -1,16 +1,11 @@
 //! The finding of `launch`.
 
-use super::sentence;
-use record::{Language, Record};
+use super::{is_handed, number, of_operations, sentence};
+use record::Record;
 
 /// The time of an empty launch by the way it is handed over, of each block, and of parameters.
 pub(in super::super) fn launch(rows: &[&Record]) -> Option<String> {
-    let counts = |row: &&Record| row.verified && row.language == Language::Rust && row.operations.is_some();
-    let rows: Vec<&Record> = rows.iter().copied().filter(counts).collect();
-    let number = |row: &Record, name: &str| row.parameters.more.get(name).and_then(serde_json::Value::as_u64);
-    let is_handed = |row: &Record, handed: &str| {
-        row.parameters.more.get("handed").and_then(serde_json::Value::as_str) == Some(handed)
-    };
+    let rows = of_operations(rows);
     let us = |row: &Record| row.figure();
     let of = |kernel: &str, handed: &str| -> Vec<&Record> {
         rows.iter().copied().filter(|row| row.kernel == kernel && is_handed(row, handed)).collect()

@@ -1,20 +1,17 @@
 //! The finding of `streams`.
 
-use super::sentence;
-use record::{Language, Record};
+use super::{is_handed, number, of_operations, sentence};
+use record::Record;
 
 /// What streams gain: for launches of one block in a graph and by calls, and for launches with a block on each multiprocessor.
 pub(in super::super) fn streams(rows: &[&Record]) -> Option<String> {
-    let number = |row: &Record, name: &str| row.parameters.more.get(name).and_then(serde_json::Value::as_u64);
-    let counts = |row: &&Record| row.verified && row.language == Language::Rust && row.operations.is_some();
-    let rows: Vec<&Record> = rows.iter().copied().filter(counts).collect();
+    let rows = of_operations(rows);
     // The time of a launch on one stream, on the most, and how many those are.
     let gain = |handed: &str, small: bool| {
-        let is_handed = |row: &&&Record| {
-            row.parameters.more.get("handed").and_then(serde_json::Value::as_str) == Some(handed)
-                && number(row, "blocks").is_some_and(|blocks| (blocks == 1) == small)
+        let is_of = |row: &&Record| {
+            is_handed(row, handed) && number(row, "blocks").is_some_and(|blocks| (blocks == 1) == small)
         };
-        let of: Vec<&Record> = rows.iter().filter(is_handed).copied().collect();
+        let of: Vec<&Record> = rows.iter().copied().filter(is_of).collect();
         let one = of.iter().find(|row| number(row, "streams") == Some(1))?.figure()?;
         let most = of.iter().max_by_key(|row| number(row, "streams"))?;
         Some((one, most.figure()?, number(most, "streams").filter(|streams| *streams > 1)?))

@@ -1,6 +1,6 @@
 //! The finding of `transfer`.
 
-use super::{doubt, list, percent, sentence};
+use super::{doubt, list, number, percent, sentence};
 use record::{Language, Record};
 
 /// The latency and the bandwidth of copies, and what runs at the same time.
@@ -39,7 +39,7 @@ pub(in super::super) fn transfer(rows: &[&Record]) -> Option<String> {
             doubt(both, one)
         ))
     });
-    let parts = |row: &Record| row.parameters.more.get("parts").and_then(serde_json::Value::as_u64);
+    let parts = |row: &Record| number(row, "parts");
     let time = |row: &Record| row.time_ms.map(|time| time.median);
     let whole = rows.iter().copied().find(|row| parts(row) == Some(1));
     let best = rows.iter().copied().filter(|row| parts(row).is_some_and(|parts| parts > 1));
