@@ -44,11 +44,12 @@ use divan::counter::ItemsCount;
 use simt::cards::{self, BlockShape, Occupancy};
 use simt::check::{self, Checks, Positions, Watch};
 use simt::coalescing::ComputeCapability;
-use simt::count::{CounterObservation, L2State, LaunchShape};
+use simt::count::{CounterObservation, L2State, LaunchShape, SiteFacts};
 use simt::exec::{Executed, Launch, Machine, Program, Tier, launch};
 use simt::memory::{Kind, Memory};
 use simt::observe::Site;
 use simt::ptx;
+use std::sync::Arc;
 
 fn main() {
     divan::main();
@@ -153,7 +154,7 @@ fn bench(bencher: Bencher<'_, '_>, kernel: &str, step: u32, workers: usize, obse
             if observed == Observed::Nothing {
                 return launch(program, memory, asked, &mut ()).expect("it runs");
             }
-            let shape = LaunchShape::new(GRID, BLOCK, occupancy, program.sites());
+            let shape = LaunchShape::new(GRID, BLOCK, occupancy, Arc::new(SiteFacts::of(program.sites())));
             let mut counters = CounterObservation::new(shape, l2.take().expect("given back below"));
             let executed = if observed == Observed::Checked {
                 let (executed, findings) = check::launch(program, memory, asked, &mut counters, &watch);

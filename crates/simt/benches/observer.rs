@@ -16,6 +16,7 @@ use simt::count::{CounterObservation, L2State, LaunchShape};
 use simt::internals::count::CounterObserver;
 use simt::internals::observe::SteadyAccess;
 use simt::observe::{Access, At, Observation, Observer, Operation, Site, Space};
+use std::sync::Arc;
 
 fn main() {
     divan::main();
@@ -37,7 +38,7 @@ struct Launch {
 
 fn counters(l2: L2State, occupancy: Occupancy) -> CounterObservation {
     CounterObservation::new(
-        LaunchShape::new([BLOCKS as u32, 1, 1], [WARPS as u32 * 32, 1, 1], occupancy, &[]),
+        LaunchShape::new([BLOCKS as u32, 1, 1], [WARPS as u32 * 32, 1, 1], occupancy, Arc::default()),
         l2,
     )
 }

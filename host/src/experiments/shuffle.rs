@@ -119,6 +119,11 @@ impl Experiment for Shuffle {
         reduction::unit(request)
     }
 
+    /// It touches each byte twice, but for the sums.
+    fn modelled_bytes(&self, beyond_l2: u64) -> u64 {
+        beyond_l2 / 2
+    }
+
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
         let block = whole_warps(self.name(), request.block)?;
         let widths = widths(request)?;

@@ -87,6 +87,11 @@ impl Experiment for Stencil {
         if request.names(VECTOR.name) { WIDTH * SIZE } else { SIZE }
     }
 
+    /// It touches each byte twice: in the source and in the result.
+    fn modelled_bytes(&self, beyond_l2: u64) -> u64 {
+        beyond_l2 / 2
+    }
+
     fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
         if request.sized && request.wants(VECTOR.name) && !request.bytes.is_multiple_of(WIDTH * SIZE) {
             let bytes = request.bytes;

@@ -5,10 +5,7 @@ use super::{
     Block, Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Precision, Request, Scale,
     Shape, Work, articles, copy, covering_2d, findings,
 };
-use crate::{
-    device::{Backend, DeviceInfo},
-    verify::Expected,
-};
+use crate::{device::DeviceInfo, verify::Expected};
 use anyhow::{Result, anyhow, bail};
 use gpu_kernels::{
     transpose::{
@@ -111,9 +108,6 @@ const PADDINGS: [u32; 2] = [0, 1];
 /// Columns and rows of the article's matrix, and of one far beyond L2.
 const ARTICLE: (u32, u32) = (2048, 2048);
 const BEYOND_L2: (u32, u32) = (16384, 16384);
-
-/// The article's matrix made smaller, so that a simulated card is soon done.
-const QUICK: (u32, u32) = (1024, 1024);
 
 /// Neither square nor whole tiles: with rows that vectors fit into, and without.
 const SMALL: [(u32, u32); 2] = [(132, 68), (67, 45)];
@@ -270,7 +264,7 @@ impl Experiment for Transpose {
 
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
         let mut points = Vec::new();
-        for matrix in matrices(request, device) {
+        for matrix in matrices(request) {
             let bytes = matrix.bytes()?;
             for kernel in KERNELS.iter().filter(|kernel| request.wants(kernel.info.name)) {
                 if !kernel.fits(device) {
@@ -306,15 +300,14 @@ impl Experiment for Transpose {
 }
 
 /// The matrices that the request asks for.
-fn matrices(request: &Request, device: &DeviceInfo) -> Vec<Matrix> {
+fn matrices(request: &Request) -> Vec<Matrix> {
     let sizes = match (request.choices.nx, request.choices.ny) {
         (Some(nx), Some(ny)) => vec![(nx, ny)],
         (Some(side), None) | (None, Some(side)) => vec![(side, side)],
-        (None, None) => match (request.scale, device.backend()) {
-            (Scale::Small, _) => SMALL.to_vec(),
-            (Scale::Quick, Backend::Measured) => vec![ARTICLE],
-            (Scale::Quick, Backend::Modelled) => vec![QUICK],
-            (Scale::Full, _) => vec![ARTICLE, BEYOND_L2],
+        (None, None) => match request.scale {
+            Scale::Small => SMALL.to_vec(),
+            Scale::Quick => vec![ARTICLE],
+            Scale::Full => vec![ARTICLE, BEYOND_L2],
         },
     };
     sizes.into_iter().map(|(nx, ny)| Matrix { nx, ny }).collect()
@@ -425,7 +418,7 @@ mod tests {
             points.iter().map(|point| point.parameters.elements).collect::<Vec<_>>()
         };
         assert_eq!(sizes(Scale::Quick, &h200()), [1 << 22]);
-        assert_eq!(sizes(Scale::Quick, &c870()), [1 << 20]);
+        assert_eq!(sizes(Scale::Quick, &c870()), [1 << 22]);
         assert_eq!(sizes(Scale::Full, &h200()), [1 << 22, 1 << 28]);
         assert_eq!(sizes(Scale::Small, &h200()), [132 * 68, 67 * 45]);
         let side = chosen(Choices { ny: Some(50), ..Choices::default() });

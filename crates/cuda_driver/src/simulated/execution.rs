@@ -103,7 +103,7 @@ pub(super) fn execute(
         records: (driver.simulates || driver.keeps_traces)
             && is_alone(launch, kernel)
             && !program.waits_for_blocks(kernel),
-        ..LaunchShape::new(launch.grid, launch.block, occupancy, program.sites())
+        ..LaunchShape::new(launch.grid, launch.block, occupancy, launch.loaded.facts())
     };
     let held = std::mem::replace(&mut execution.l2, L2State::new(device.card.clone()));
     let mut counters = CounterObservation::new(shape, held);

@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_uint};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use simt::check::Positions;
+use simt::count::SiteFacts;
 use simt::exec::{DecodeError, LoadError, Program, Variable};
 use simt::ptx;
 
@@ -44,6 +45,14 @@ pub(super) struct Loaded {
     pub ptx_version: c_int,
     /// Number of `.target`.
     pub target: c_int,
+    facts: OnceLock<Arc<SiteFacts>>,
+}
+
+impl Loaded {
+    /// What counting has to know of the program's instructions: gathered at its first launch.
+    pub(super) fn facts(&self) -> Arc<SiteFacts> {
+        Arc::clone(self.facts.get_or_init(|| Arc::new(SiteFacts::of(self.program.sites()))))
+    }
 }
 
 impl std::fmt::Debug for Loaded {
@@ -92,7 +101,7 @@ pub(super) fn load_onto(device: &Device, image: &Image, options: &Options) -> Ou
     options.info(&summary(&program));
     static LOADED: AtomicU64 = AtomicU64::new(0);
     let number = LOADED.fetch_add(1, Ordering::Relaxed) + 1;
-    Ok(Loaded { number, program, positions, ptx_version, target })
+    Ok(Loaded { number, program, positions, ptx_version, target, facts: OnceLock::new() })
 }
 
 /// Returns the compiler's log of a module that it accepted, in the style of ptxas.

@@ -51,6 +51,11 @@ impl<T: Copy + Default> BySite<T> {
         self.values.get(site.wrapping_sub(self.first) as usize).copied().unwrap_or_default()
     }
 
+    /// Returns the sites of the window.
+    pub(super) fn sites(&self) -> Range<u32> {
+        self.first..self.first + self.values.len() as u32
+    }
+
     /// Returns the sites of the window with their values, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> + Clone {
         (self.first..).zip(&self.values)

@@ -1,11 +1,13 @@
 //! Derives what warps issue and wait for from how often each instruction was executed.
 
 use super::by_site::BySite;
+use super::facts::{Wait, Waiting, within};
 use super::launch::parts;
-use super::shape::{LaunchShape, Wait, Waiting};
+use super::shape::LaunchShape;
 use super::slots::Slots;
 use crate::exec::Chained;
 use counters::Counts;
+use std::slice;
 
 /// Machine code before a loop that ptxas unrolls four times: it computes the number of remaining iterations, and executes these. From
 /// Nsight Compute's `smsp__inst_executed.sum` of kernels with such loops on an H200.
@@ -28,22 +30,38 @@ impl Issued<'_> {
         self.counts.get(site).instructions
     }
 
+    /// Those of these sites that may have been executed.
+    pub(super) fn of<'a>(&self, sites: &'a [u32]) -> slice::Iter<'a, u32> {
+        within(sites, |site| *site, &self.counts.sites()).iter()
+    }
+
+    /// What each site was executed, with what is known of it.
+    fn each<'a, T>(&'a self, known: &'a [T]) -> impl Iterator<Item = (u64, &'a T)> {
+        let counted =
+            self.counts.iter().map(|(site, counts)| (counts.instructions, known.get(site as usize)));
+        counted.filter_map(|(instructions, known)| Some((instructions, known?)))
+    }
+
+    /// Instructions that unrolled loops have once for four iterations, each with the site that begins its loop.
+    fn once_a_turn(&self) -> &[(u32, u32)] {
+        within(&self.shape.facts.once_a_turn, |(begins, _)| *begins, &self.counts.sites())
+    }
+
     /// Issue slots of all instructions, or those of a unit.
     pub(super) fn slots(&self, of: fn(&Slots) -> u8) -> u64 {
-        let each = (0..).zip(&self.shape.slots).filter(|(_, slots)| of(slots) > 0);
-        let all: u64 = each.map(|(site, slots)| self.instructions(site) * u64::from(of(slots))).sum();
-        let saved = |&(site, begins): &(u32, u32)| {
-            self.saved(site, begins) * f64::from(of(&self.shape.slots[site as usize]))
-        };
-        let saved: f64 = self.shape.once_a_turn.iter().map(saved).sum();
+        let slots = &self.shape.facts.slots;
+        let all: u64 =
+            self.each(slots).map(|(instructions, slots)| instructions * u64::from(of(slots))).sum();
+        let saved =
+            |&(begins, site): &(u32, u32)| self.saved(site, begins) * f64::from(of(&slots[site as usize]));
+        let saved: f64 = self.once_a_turn().iter().map(saved).sum();
         let passes = self.passes() * u64::from(of(&PASS));
         (all + passes).saturating_sub(saved as u64)
     }
 
     /// Entries of warps into loops that ptxas unrolls four times.
     fn passes(&self) -> u64 {
-        let mut begins: Vec<u32> = self.shape.once_a_turn.iter().map(|(_, begins)| *begins).collect();
-        begins.sort_unstable();
+        let mut begins: Vec<u32> = self.once_a_turn().iter().map(|(begins, _)| *begins).collect();
         begins.dedup();
         begins.into_iter().map(|site| self.instructions(site)).sum()
     }
@@ -60,8 +78,8 @@ impl Issued<'_> {
     /// Requests to memory that warps issue without a lane that needs them: as often as they come to the branch around them.
     pub(super) fn idle_requests(&self) -> u64 {
         let idle =
-            |&(site, branch): &(u32, u32)| self.instructions(branch).saturating_sub(self.instructions(site));
-        self.shape.guarded.iter().map(idle).sum()
+            |&(branch, site): &(u32, u32)| self.instructions(branch).saturating_sub(self.instructions(site));
+        within(&self.shape.facts.guarded, |(branch, _)| *branch, &self.counts.sites()).iter().map(idle).sum()
     }
 
     /// Successive waits for loads per warp, on a card that keeps this many loads in flight.
@@ -88,10 +106,11 @@ impl Issued<'_> {
                 batches.max(sum(&block.waits))
             }
         };
-        let waits: f64 = self.shape.waiting.iter().map(of_block).sum();
-        let copies = sum(&self.shape.copy_waits);
+        let (facts, sites) = (&self.shape.facts, self.counts.sites());
+        let waits: f64 = within(&facts.waiting, |waiting| waiting.block, &sites).iter().map(of_block).sum();
+        let copies = sum(within(&facts.copy_waits, |wait| wait.site, &sites));
         let copied: u64 =
-            (self.shape.copies.iter()).map(|site| self.counts.get(*site).loads.bytes_requested).sum();
+            self.of(&facts.copies).map(|site| self.counts.get(*site).loads.bytes_requested).sum();
         // All warps of a block wait for what it copies.
         let a_wait = copied as f64 * self.shape.warps_of_block() as f64 / copies.max(1.0);
         let stages = if copied == 0 { 1.0 } else { (f64::from(self.shape.shared_bytes) / a_wait).max(1.0) };
@@ -100,7 +119,7 @@ impl Issued<'_> {
 
     /// Parts of lines of indexed loads, and of indexed stores: see [`parts`].
     pub(super) fn indexed(&self) -> (u64, u64) {
-        let counts = self.shape.indexed.iter().map(|site| self.counts.get(*site));
+        let counts = self.of(&self.shape.facts.indexed).map(|site| self.counts.get(*site));
         counts.fold((0, 0), |(loads, stores), counts| {
             (loads + parts(&counts.loads), stores + parts(&counts.stores))
         })
@@ -108,19 +127,20 @@ impl Issued<'_> {
 
     /// Requests of asynchronous copies.
     pub(super) fn copy_requests(&self) -> u64 {
-        self.shape.copies.iter().map(|site| self.counts.get(*site).loads.requests).sum()
+        self.of(&self.shape.facts.copies).map(|site| self.counts.get(*site).loads.requests).sum()
     }
 
     /// Loads per warp that follow a chain through this memory.
     pub(super) fn chained(&self, memory: Chained) -> f64 {
-        let sites = self.shape.chained.iter().filter(|(_, of)| *of == memory);
+        let chained = within(&self.shape.facts.chained, |(site, _)| *site, &self.counts.sites());
+        let sites = chained.iter().filter(|(_, of)| *of == memory);
         self.a_warp(sites.map(|(site, _)| self.instructions(*site) as f64).sum())
     }
 
     /// Clocks of dependent instructions per warp.
     pub(super) fn dependency_clocks(&self) -> f64 {
-        let each = (0..).zip(&self.shape.dependencies);
-        let sum: f64 = each.map(|(site, clocks)| self.instructions(site) as f64 * f64::from(*clocks)).sum();
+        let each = self.each(&self.shape.facts.dependencies);
+        let sum: f64 = each.map(|(instructions, clocks)| instructions as f64 * f64::from(*clocks)).sum();
         self.a_warp(sum + self.passes() as f64 * f64::from(PASS.clocks))
     }
 }

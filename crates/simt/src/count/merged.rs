@@ -96,10 +96,13 @@ impl Merged {
             dram_written.pages = dram_written.pages.max(totals.scattered[1]);
         }
         let [camping_read, camping_written] = self.windows.camping();
-        let float_atomics = shape.float_atomics.iter().map(|site| counts.get(*site).atomics.requests);
-        let reduced_sectors = shape.reductions.iter().map(|site| counts.get(*site).atomics.l2_sectors);
+        let float_atomics =
+            issued.of(&shape.facts.float_atomics).map(|site| counts.get(*site).atomics.requests);
+        let reduced_sectors =
+            issued.of(&shape.facts.reductions).map(|site| counts.get(*site).atomics.l2_sectors);
         let sites = counts.iter().filter(|(_, counts)| **counts != Counts::default());
-        let takes_work = shape.takes_work.iter().any(|site| counts.get(*site).atomics.requests > 0);
+        let takes_work =
+            issued.of(&shape.facts.takes_work).any(|site| counts.get(*site).atomics.requests > 0);
         let longest_warp = (totals.longest_path * totals.warps) as f64 / totals.issued.max(1) as f64;
         LaunchCounters {
             blocks: totals.blocks,

@@ -25,13 +25,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// ```
 /// use simt::cards::{BlockShape, Occupancy, find};
-/// use simt::count::{CounterObservation, L2State, LaunchShape};
+/// use simt::count::{CounterObservation, L2State, LaunchShape, SiteFacts};
 /// use simt::observe::Observation;
+/// use std::sync::Arc;
 ///
 /// let card = find("h200")?;
 /// let shape = BlockShape { threads: 256, registers: 16, shared_bytes: 0 };
 /// let occupancy = Occupancy::new(&card.limits(), shape)?;
-/// let launch = LaunchShape::new([1024, 1, 1], [256, 1, 1], occupancy, &[]);
+/// let launch = LaunchShape::new([1024, 1, 1], [256, 1, 1], occupancy, Arc::new(SiteFacts::of(&[])));
 /// let mut counters = CounterObservation::new(launch, L2State::new(card));
 /// // simt::count::launch(&program, &memory, &launch, &mut counters)?;
 /// let observer = counters.begin(0);
@@ -107,9 +108,9 @@ impl CounterObservation {
             of_host: host_pages::of_host(&shape.ranges),
             of_peers: peer_stores::of_peers(&shape.ranges),
             ptxas: Ptxas {
-                combined: shape.combined.as_slice().into(),
-                merged: shape.merged.as_slice().into(),
-                contests: shape.contests.as_slice().into(),
+                combined: Arc::clone(&shape.facts.combined),
+                merged: Arc::clone(&shape.facts.merged),
+                contests: Arc::clone(&shape.facts.contests),
             },
             merged: Mutex::new(Merged::new(&shape, &rules, l2)),
             shape,

@@ -1,19 +1,13 @@
 //! The shape of a launch, as counting needs it beforehand, and its division into windows, parts and runs.
 
-use super::contests::Contest;
+use super::facts::SiteFacts;
 use super::group::GROUP_SHIFT;
 use super::l1::L1;
-use super::slots::Slots;
 use crate::cards::{Card, Occupancy};
 use crate::coalescing::{Addresses, BankMode, BankRule, Coalescer, LANES};
 use crate::decode::Level;
-use crate::exec::{Chained, Merged, SiteInfo};
 use crate::multiprocessor::{self, Sample};
-use crate::ptx::ScalarType;
-use crate::ptx::op::memory::{Atomic, Memory};
-use crate::ptx::op::words::Update;
-use crate::ptx::op::{Awaits, Op};
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Placement of memory that is not the card's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,59 +42,6 @@ pub(super) fn place_of<T>(
     ranges.get(at).filter(|range| addresses(range).start <= address).map(|_| at)
 }
 
-/// Returns true for an atomic that adds floats.
-fn adds_floats(op: &Op) -> bool {
-    use ScalarType::{Bf16, Bf16x2, F16, F16x2, F32, F64};
-    let float = |scalar| matches!(scalar, F16 | F16x2 | Bf16 | Bf16x2 | F32 | F64);
-    matches!(op, Op::Memory(Memory::Atomic(Atomic { update: Update::Add, scalar, .. })) if float(*scalar))
-}
-
-/// The loads and the waits of a basic block.
-#[derive(Clone, Debug, Default)]
-#[doc(hidden)]
-pub struct Waiting {
-    /// Sites before which a warp waits for outstanding loads.
-    pub waits: Vec<Wait>,
-    /// Loads from global memory, each with its [weight](SiteInfo::load_weight).
-    pub loads: Vec<(u32, f32)>,
-}
-
-/// A site before which a warp waits for outstanding loads.
-#[derive(Clone, Debug)]
-#[doc(hidden)]
-pub struct Wait {
-    /// Its number.
-    pub site: u32,
-    /// Loop iterations that it waits for together.
-    pub turns: u32,
-    /// [Loads before its loop](SiteInfo::awaits_earlier), if it waits for these alone.
-    pub earlier: Vec<u32>,
-}
-
-impl Wait {
-    fn of((site, info): (u32, &SiteInfo)) -> Self {
-        Self { site, turns: info.turns_together, earlier: info.awaits_earlier.clone() }
-    }
-}
-
-fn awaits_copies(site: &SiteInfo) -> bool {
-    site.op.awaits() == Some(Awaits::Copies)
-}
-
-/// Returns the basic blocks that load from global memory or wait for it.
-fn waiting(sites: &[SiteInfo]) -> Vec<Waiting> {
-    let mut blocks: BTreeMap<u32, Waiting> = BTreeMap::new();
-    for (number, site) in (0..).zip(sites) {
-        if site.waits_before && !awaits_copies(site) {
-            blocks.entry(site.block).or_default().waits.push(Wait::of((number, site)));
-        }
-        if site.load_weight > 0.0 {
-            blocks.entry(site.block).or_default().loads.push((number, site.load_weight));
-        }
-    }
-    blocks.into_values().collect()
-}
-
 /// The shape of a launch.
 #[derive(Clone, Debug)]
 pub struct LaunchShape {
@@ -114,54 +55,8 @@ pub struct LaunchShape {
     pub shared_bytes: u32,
     /// Width of the banks on 3.x.
     pub bank_mode: BankMode,
-    /// Basic blocks that load from global memory or wait for it. For
-    /// [`Counters::round_trips`](crate::model::Counters::round_trips).
-    #[doc(hidden)]
-    pub waiting: Vec<Waiting>,
-    /// Such sites that wait for asynchronous copies, which are not among these.
-    #[doc(hidden)]
-    pub copy_waits: Vec<Wait>,
-    /// Sites that start asynchronous copies.
-    #[doc(hidden)]
-    pub copies: Vec<u32>,
-    /// Accesses to global memory whose address depends on a value from there.
-    #[doc(hidden)]
-    pub indexed: Vec<u32>,
-    /// Accesses to memory that are [issued with](SiteInfo::guarded_by) a branch, each with the branch.
-    #[doc(hidden)]
-    pub guarded: Vec<(u32, u32)>,
-    /// Loads that follow a chain, each with its memory.
-    #[doc(hidden)]
-    pub chained: Vec<(u32, Chained)>,
-    /// Issue slots of each site, for [`Counters::instructions`](crate::model::Counters::instructions).
-    #[doc(hidden)]
-    pub slots: Vec<Slots>,
-    /// Instructions that an unrolled loop has [once](SiteInfo::once_a_turn) for four iterations, each with the site that begins the
-    /// loop.
-    #[doc(hidden)]
-    pub once_a_turn: Vec<(u32, u32)>,
-    /// [Clocks of dependent instructions](SiteInfo::dependency_clocks) of each site, for
-    /// [`Counters::dependency_clocks`](crate::model::Counters::dependency_clocks).
-    #[doc(hidden)]
-    pub dependencies: Vec<f32>,
-    /// Sites of atomics whose lanes ptxas [combines](SiteInfo::combined), ascending.
-    #[doc(hidden)]
-    pub combined: Vec<u32>,
-    /// Sites at which blocks or warps [take](SiteInfo::takes_work) their work from a counter until there is none: they all end at about
-    /// the same time on a card, however unevenly the simulator, which executes them one after another, divides it.
-    #[doc(hidden)]
-    pub takes_work: Vec<u32>,
-    /// Loads from shared memory that ptxas [merges](SiteInfo::merged) with others, ascending.
-    #[doc(hidden)]
-    pub merged: Vec<(u32, Merged)>,
-    /// Sites of atomics that add floats.
-    pub float_atomics: Vec<u32>,
-    /// Sites of atomics that are [reductions](SiteInfo::reduces).
-    #[doc(hidden)]
-    pub reductions: Vec<u32>,
-    /// Sites of atomics for whose words threads contest if they are in shared memory, ascending.
-    #[doc(hidden)]
-    pub contests: Vec<(u32, Contest)>,
+    /// What counting has to know of the program's instructions.
+    pub facts: Arc<SiteFacts>,
     /// True if some blocks are recorded, for the time of a launch; not where blocks wait for each other.
     pub records: bool,
     /// Managed memory, pinned memory and that of other cards, ascending. An empty list costs nothing.
@@ -169,37 +64,15 @@ pub struct LaunchShape {
 }
 
 impl LaunchShape {
-    /// Describes a launch of a program with these sites, without managed or pinned memory.
-    pub fn new(grid: [u32; 3], block: [u32; 3], occupancy: Occupancy, sites: &[SiteInfo]) -> Self {
-        let numbers = |wanted: fn(&SiteInfo) -> bool| {
-            (0..).zip(sites).filter(move |(_, site)| wanted(site)).map(|(number, _)| number).collect()
-        };
-        let copy_waits = (0..).zip(sites).filter(|(_, site)| site.waits_before && awaits_copies(site));
-        let copy_waits = copy_waits.map(Wait::of).collect();
+    /// Describes a launch of a program with these instructions, without managed or pinned memory.
+    pub fn new(grid: [u32; 3], block: [u32; 3], occupancy: Occupancy, facts: Arc<SiteFacts>) -> Self {
         Self {
             grid,
             block,
             occupancy,
             shared_bytes: 0,
             bank_mode: BankMode::default(),
-            waiting: waiting(sites),
-            copy_waits,
-            copies: numbers(|site| site.op.starts_copy()),
-            indexed: numbers(|site| site.indexed),
-            guarded: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.guarded_by?))).collect(),
-            chained: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.chained?))).collect(),
-            slots: sites.iter().map(|site| site.slots).collect(),
-            once_a_turn: (0..)
-                .zip(sites)
-                .filter_map(|(number, site)| Some((number, site.once_a_turn?)))
-                .collect(),
-            dependencies: sites.iter().map(|site| site.dependency_clocks).collect(),
-            combined: numbers(|site| site.combined),
-            takes_work: numbers(|site| site.takes_work),
-            merged: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.merged?))).collect(),
-            float_atomics: numbers(|site| adds_floats(&site.op)),
-            reductions: numbers(|site| site.reduces),
-            contests: Contest::all(sites),
+            facts,
             records: false,
             ranges: Vec::new(),
         }

@@ -5,10 +5,11 @@ use cuda_builder::{CudaBuilder, NvvmArch};
 use simt::cards::{BlockShape, Occupancy, find};
 use simt::check::{self, Check, Checks, Finding, Place, Positions, Shape, Watch};
 use simt::coalescing::ComputeCapability;
-use simt::count::{CounterObservation, L2State, LaunchShape};
+use simt::count::{CounterObservation, L2State, LaunchShape, SiteFacts};
 use simt::exec::{Launch, LaunchFailure, Machine, Program, Tier};
 use simt::memory::{Kind, Memory};
 use simt::observe::Site;
+use std::sync::Arc;
 
 /// A device with a module on it.
 pub(crate) struct Lab {
@@ -132,7 +133,12 @@ impl Lab {
         let threads =
             BlockShape { threads: shape.block.iter().product(), registers: 16, shared_bytes: dynamic };
         let occupancy = Occupancy::new(&card.limits(), threads).unwrap();
-        let counted = LaunchShape::new(shape.grid, shape.block, occupancy, self.program.sites());
+        let counted = LaunchShape::new(
+            shape.grid,
+            shape.block,
+            occupancy,
+            Arc::new(SiteFacts::of(self.program.sites())),
+        );
         let mut counters = CounterObservation::new(counted, L2State::new(card));
         let watch = Watch { checks: self.checks, kernel: name, place: &place };
         let (outcome, mut findings) =

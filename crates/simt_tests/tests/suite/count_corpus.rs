@@ -3,10 +3,11 @@
 
 use crate::model_kernels::{Kernel, counters};
 use simt::cards::{BlockShape, Card, Occupancy, find};
-use simt::count::{self, CounterObservation, Finished, L2State, LaunchShape, Modelled};
+use simt::count::{self, CounterObservation, Finished, L2State, LaunchShape, Modelled, SiteFacts};
 use simt::exec::{Launch, Machine, Program};
 use simt::internals::model::Counters;
 use simt::memory::{Kind, Memory};
+use std::sync::Arc;
 
 const LLVM: &str = include_str!("../corpus/kernels_lines.compute_90.ptx");
 const NVCC: &str = include_str!("../corpus/coalescing.nvcc.compute_90.ptx");
@@ -66,7 +67,12 @@ impl Bench {
             patience: None,
             cooperative: false,
         };
-        let shape = LaunchShape::new(launched.grid, launched.block, occupancy, self.program.sites());
+        let shape = LaunchShape::new(
+            launched.grid,
+            launched.block,
+            occupancy,
+            Arc::new(SiteFacts::of(self.program.sites())),
+        );
         let mut observation = CounterObservation::new(shape, L2State::new(card.clone()));
         let executed = count::launch(&self.program, &self.memory, &launched, &mut observation).unwrap();
         let finished = observation.finish();

@@ -2,9 +2,10 @@
 
 use simt::cards::{BlockShape, Card, Occupancy};
 use simt::coalescing::Addresses;
-use simt::count::{CounterObservation, Finished, L2State, LaunchShape, Wait, Waiting};
+use simt::count::{CounterObservation, Finished, L2State, LaunchShape, SiteFacts, Wait, Waiting};
 use simt::internals::count::CounterObserver;
 use simt::observe::{Access, At, Observation, Observer, Operation, Site, Space};
+use std::sync::Arc;
 
 /// A block under observation.
 pub(crate) struct Block<'a> {
@@ -66,13 +67,14 @@ impl Block<'_> {
 pub(crate) fn shape(card: &Card, blocks: u64, threads: u32) -> LaunchShape {
     let block = BlockShape { threads, registers: 10, shared_bytes: 0 };
     let occupancy = Occupancy::new(&card.limits(), block).unwrap();
-    LaunchShape::new([blocks as u32, 1, 1], [threads, 1, 1], occupancy, &[])
+    LaunchShape::new([blocks as u32, 1, 1], [threads, 1, 1], occupancy, Arc::default())
 }
 
 /// A basic block that waits for loads before this site.
-pub(crate) fn waits_before(site: u32) -> Vec<Waiting> {
+pub(crate) fn waits_before(site: u32) -> Arc<SiteFacts> {
     let wait = Wait { site, turns: 1, earlier: Vec::new() };
-    vec![Waiting { waits: vec![wait], loads: Vec::new() }]
+    let waiting = vec![Waiting { block: site, waits: vec![wait], loads: Vec::new() }];
+    Arc::new(SiteFacts { waiting, ..SiteFacts::default() })
 }
 
 /// Launches: runs of blocks with the lengths that `runs` gives in turn, over and over, several at a time, handed in in

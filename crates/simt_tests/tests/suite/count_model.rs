@@ -28,7 +28,7 @@ fn accesses(block: &mut Block<'_>, kernel: Kernel, size: u64) {
 
 fn observed(card: &Card, kernel: Kernel, size: u64, bytes: u64) -> Finished {
     let blocks = bytes / size / u64::from(THREADS);
-    let shape = LaunchShape { waiting: waits_before(2), ..shape(card, blocks, THREADS) };
+    let shape = LaunchShape { facts: waits_before(2), ..shape(card, blocks, THREADS) };
     launch(shape, L2State::new(card.clone()), &[], |block| accesses(block, kernel, size))
 }
 

@@ -9,7 +9,7 @@ use simt::ptx::op::Op;
 
 fn counters() -> LaunchCounters {
     let card = find("h200").unwrap();
-    let shape = LaunchShape { waiting: waits_before(2), ..shape(&card, 64, 256) };
+    let shape = LaunchShape { facts: waits_before(2), ..shape(&card, 64, 256) };
     let finished = launch(shape, L2State::new(card), &[], |block| {
         for warp in 0..8 {
             let first = (block.block * 8 + u64::from(warp)) * 32;

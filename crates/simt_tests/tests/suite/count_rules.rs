@@ -4,13 +4,14 @@ use crate::count_drive::{plain, shape};
 use proptest::prelude::*;
 use simt::cards::{Card, find};
 use simt::coalescing::{Addresses, BankMode};
-use simt::count::{CounterObservation, Counts, L2State, LaunchShape};
+use simt::count::{CounterObservation, Counts, L2State, LaunchShape, SiteFacts};
 use simt::internals::coalescing::{
     Access as Way, AtomicConflicts, BankRule, Coalescer, Request, constant_replays,
 };
 use simt::internals::count::{AtomicCounts, MemoryCounts, SharedCounts};
 use simt::internals::exec::Merged;
 use simt::observe::{Access, At, Observation, Observer, Operation, Site, Space};
+use std::sync::Arc;
 
 const CARDS: [&str; 5] = ["c870", "c1060", "c2050", "k40c", "h200"];
 
@@ -35,7 +36,8 @@ fn merged_loads_take_the_wavefronts_of_the_whole() {
     let card = find("h200").expect("a card");
     let load =
         |site: u32, bytes: u32, address: &dyn Fn(u64) -> u64, merged: Vec<(u32, Merged)>, sites: u32| {
-            let shape = LaunchShape { merged, ..shape(&card, 1, 32) };
+            let facts = Arc::new(SiteFacts { merged: merged.into(), ..SiteFacts::default() });
+            let shape = LaunchShape { facts, ..shape(&card, 1, 32) };
             let observation = CounterObservation::new(shape, L2State::new(card.clone()));
             let mut observer = observation.begin(0);
             observer.block_begins(0, 1);

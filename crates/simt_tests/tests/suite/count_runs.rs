@@ -37,7 +37,7 @@ fn shape_of(key: &str, blocks: u64) -> (LaunchShape, L2State) {
         Range { addresses: MANAGED..MANAGED + (2 << 20), placement: Placement::Managed },
         Range { addresses: PLAIN..PLAIN + 4096, placement: Placement::Host },
     ];
-    let shape = LaunchShape { waiting: waits_before(3), ranges, ..shape(&card, blocks, 128) };
+    let shape = LaunchShape { facts: waits_before(3), ranges, ..shape(&card, blocks, 128) };
     (shape, L2State::new(card))
 }
 

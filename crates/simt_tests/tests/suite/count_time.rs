@@ -3,8 +3,9 @@
 
 use crate::count_drive::{Block, launch, shape};
 use simt::cards::{Card, find};
-use simt::count::{L2State, LaunchCounters, LaunchShape, Modelled, Placement, Range, Wait};
+use simt::count::{L2State, LaunchCounters, LaunchShape, Modelled, Placement, Range, SiteFacts, Wait};
 use simt::internals::count::Slots;
+use std::sync::Arc;
 
 const BASE: u64 = 0x7f00_0000_0000;
 
@@ -91,7 +92,8 @@ fn instructions_become_slots_by_site() {
         Slots { issued: 2, integer: 2, ..Slots::default() },
         Slots { issued: 18, integer: 8, ..Slots::default() },
     ];
-    let shape = LaunchShape { slots, ..shape(&card, 3, 256) };
+    let shape =
+        LaunchShape { facts: Arc::new(SiteFacts { slots, ..SiteFacts::default() }), ..shape(&card, 3, 256) };
     let counters = launch(shape, L2State::new(card), &[], |block| {
         block.issue(0, 0, 100);
         block.issue(0, 1, 10);
@@ -107,7 +109,8 @@ fn instructions_become_slots_by_site() {
 fn bodies_that_are_skipped_make_idle_requests() {
     let card = h200();
     let slots = vec![Slots { issued: 1, ..Slots::default() }; 3];
-    let shape = LaunchShape { slots, guarded: vec![(1, 0), (2, 0)], ..shape(&card, 3, 256) };
+    let facts = Arc::new(SiteFacts { slots, guarded: vec![(0, 1), (0, 2)], ..SiteFacts::default() });
+    let shape = LaunchShape { facts, ..shape(&card, 3, 256) };
     let counters = launch(shape, L2State::new(card), &[], |block| {
         block.issue(0, 0, 8);
         block.issue(0, 1, 1);
@@ -123,7 +126,8 @@ fn a_ring_of_copies_waits_for_several_stages_together() {
     let card = h200();
     let round_trips = |shared_bytes: u32| {
         let (copies, copy_waits) = (vec![0], vec![Wait { site: 1, turns: 1, earlier: Vec::new() }]);
-        let shape = LaunchShape { shared_bytes, copies, copy_waits, ..shape(&card, 1, 64) };
+        let facts = Arc::new(SiteFacts { copies, copy_waits, ..SiteFacts::default() });
+        let shape = LaunchShape { shared_bytes, facts, ..shape(&card, 1, 64) };
         // Two warps copy 512 bytes each, eight times.
         let counters = launch(shape, L2State::new(card.clone()), &[], |block| {
             for (step, warp) in (0..8).flat_map(|step| [(step, 0), (step, 1)]) {

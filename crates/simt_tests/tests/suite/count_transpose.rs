@@ -8,6 +8,7 @@ use simt::cards::{Card, find};
 use simt::count::{Finished, L2State, LaunchShape, Modelled};
 use simt::internals::model::Counters;
 use simt::observe::{Observer, Operation, Space};
+use std::sync::Arc;
 
 /// A block of 32 x 8 threads: each warp takes every eighth row of a tile. Sites: 0 arithmetic, 1 loads, 2 the first use of
 /// what they loaded, 3 to shared memory, 4 the barrier, 5 from shared memory, 6 stores.
@@ -54,8 +55,8 @@ fn observed(card: &Card, variant: Variant) -> Finished {
     let (occupancy, shared_bytes) = occupancy(card, variant);
     let shape = LaunchShape {
         shared_bytes,
-        waiting: waits_before(2),
-        ..LaunchShape::new([64, 64, 1], [32, 8, 1], occupancy, &[])
+        facts: waits_before(2),
+        ..LaunchShape::new([64, 64, 1], [32, 8, 1], occupancy, Arc::default())
     };
     launch(shape, L2State::new(card.clone()), &[], |block| tile(block, variant))
 }

@@ -5,10 +5,11 @@ use crate::exec_common::{Bench, HEAD, Watch, kernel};
 use simt::cards::{BlockShape, Occupancy, find};
 use simt::check::{Check, Checks, FindingKind, Shape};
 use simt::coalescing::ComputeCapability;
-use simt::count::{CounterObservation, L2State, LaunchCounters, LaunchShape};
+use simt::count::{CounterObservation, L2State, LaunchCounters, LaunchShape, SiteFacts};
 use simt::exec::{Executed, Launch, LaunchFailure};
 use simt::fault::{Fault, FaultKind};
 use simt::observe::{Operation, Space};
+use std::sync::Arc;
 
 /// All threads of the cluster meet.
 const MEET: &str = "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;";
@@ -636,7 +637,8 @@ fn counted(bench: &Bench, cluster: u32, workers: usize) -> LaunchCounters {
     let card = find("h200").expect("a card");
     let block = BlockShape { threads: 64, registers: 16, shared_bytes: 256 };
     let occupancy = Occupancy::new(&card.limits(), block).expect("it fits");
-    let shape = LaunchShape::new([8, 1, 1], [64, 1, 1], occupancy, bench.program.sites());
+    let shape =
+        LaunchShape::new([8, 1, 1], [64, 1, 1], occupancy, Arc::new(SiteFacts::of(bench.program.sites())));
     let mut counters = CounterObservation::new(shape, L2State::new(card));
     bench
         .launch_with("k", &[array.into()], &mut counters, |launch| {

@@ -7,8 +7,9 @@ use crate::exec_common::{Argument, Bench};
 use crate::exec_property;
 use simt::cards::{self, BlockShape, Occupancy};
 use simt::check::{Checks, Shape};
-use simt::count::{CounterObservation, L2State, LaunchShape};
+use simt::count::{CounterObservation, L2State, LaunchShape, SiteFacts};
 use simt::exec::{LaunchFailure, Tier, compiler};
+use std::sync::Arc;
 
 /// The kernels of the benchmark: affine, strided and random addresses, barriers, divergence, tiles.
 const KERNELS: &str = include_str!("../../../simt/benches/kernels.ptx");
@@ -72,7 +73,7 @@ fn run(
         let threads = block.iter().product();
         let shape = BlockShape { threads, registers: 32, shared_bytes: 0 };
         let occupancy = Occupancy::new(&card.limits(), shape).expect("it fits");
-        let shape = LaunchShape::new(grid, block, occupancy, bench.program.sites());
+        let shape = LaunchShape::new(grid, block, occupancy, Arc::new(SiteFacts::of(bench.program.sites())));
         let mut counters = CounterObservation::new(shape, L2State::new(card));
         let outcome = bench.launch_with(kernel, &arguments, &mut counters, change);
         (outcome, Some(format!("{:?}", counters.finish().counters)))

@@ -1,9 +1,10 @@
 //! A simulated multiprocessor takes as long as its instructions, waits and barriers say.
 
 use simt::cards::{BlockShape, Card, Occupancy, find};
-use simt::count::{self, CounterObservation, Finished, L2State, LaunchShape};
+use simt::count::{self, CounterObservation, Finished, L2State, LaunchShape, SiteFacts};
 use simt::exec::{Launch, Machine, Program, Tier};
 use simt::memory::{Kind, Memory};
+use std::sync::Arc;
 
 /// Kernels of one pointer. `chain_N` computes N dependent products; `both` waits for two loads together, `follow` for one after the
 /// other; `long_and_short` has a warp that computes 1000 products before a barrier, and others that do not; `stream` adds in place.
@@ -89,8 +90,10 @@ impl Bench {
             cooperative: false,
         };
         let sites = self.program.sites();
-        let shape =
-            LaunchShape { records, ..LaunchShape::new(launched.grid, launched.block, occupancy, sites) };
+        let shape = LaunchShape {
+            records,
+            ..LaunchShape::new(launched.grid, launched.block, occupancy, Arc::new(SiteFacts::of(sites)))
+        };
         let mut observation = CounterObservation::new(shape, L2State::new(self.card.clone()));
         count::launch(&self.program, &self.memory, &launched, &mut observation).unwrap();
         observation.finish()
