@@ -39,7 +39,7 @@ fn kernels() -> Vec<KernelText> {
                 continue;
             }
             let in_file = |(path, source): &(&'static str, String)| {
-                let text = KernelText {
+                let text = source.contains(kernel.name).then(|| KernelText {
                     name: kernel.name,
                     experiment: experiment.name(),
                     parameters: kernel.parameters(),
@@ -47,8 +47,8 @@ fn kernels() -> Vec<KernelText> {
                     file: path,
                     source: source.clone(),
                     ptx: code.get(kernel.name).cloned().unwrap_or_default(),
-                };
-                text.function().is_some().then_some(text)
+                });
+                text.filter(|text| text.function().is_some())
             };
             kernels.extend(sources.iter().find_map(in_file));
         }

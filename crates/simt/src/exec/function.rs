@@ -1,6 +1,7 @@
 //! A decoded function, and what a launch needs to know of a kernel beside its functions.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use super::layout::{Fill, Place};
 use super::special::Special;
@@ -46,7 +47,7 @@ impl FunctionCode {
 }
 
 /// Launch data of a kernel that its functions do not hold.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct KernelCode {
     /// Offset of each shared variable, by number; None if no function that the kernel reaches uses it.
     pub(super) shared: Vec<Option<u32>>,
@@ -54,4 +55,6 @@ pub(super) struct KernelCode {
     pub(super) dynamic_start: u32,
     /// Local memory of the deepest chain of calls in bytes; None if recursion or indirect calls leave it unbounded.
     pub(super) stack: Option<u32>,
+    /// Warp instructions of a block, on average over the last launch; 0 before.
+    pub(super) of_block: AtomicU64,
 }

@@ -1,6 +1,7 @@
 //! Programs: modules decoded and laid out, ready to launch.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::AtomicU64;
 
 use super::compile::{Compiler, references};
 use super::error::LoadError;
@@ -315,7 +316,15 @@ fn kernel_of(
         phased: reached.iter().any(|function| function.phased),
         function: number,
     };
-    Ok((kernel, KernelCode { shared: shared.offsets, dynamic_start: shared.dynamic_start, stack }))
+    Ok((
+        kernel,
+        KernelCode {
+            shared: shared.offsets,
+            dynamic_start: shared.dynamic_start,
+            stack,
+            of_block: AtomicU64::new(0),
+        },
+    ))
 }
 
 /// Fewest registers that ptxas assigns to a thread.

@@ -38,7 +38,7 @@ struct Office<'a, 'o, O: Observation> {
     /// First block of the earliest group that failed; later groups are cancelled.
     failed: AtomicU64,
     ended: Mutex<Ended<O::Observer>>,
-    /// Notified whenever a run has been handed back.
+    /// Notified when a run has been handed back that a worker waits for.
     handed_back: Condvar,
     /// Blocks of a run, or of a cluster of several.
     run_of_blocks: u64,
@@ -57,6 +57,8 @@ struct Ended<T> {
     next: u64,
     /// True while a worker hands runs back.
     is_handing: bool,
+    /// Workers that wait for that.
+    waiting: u32,
     printed: Vec<u8>,
     counts: Counts,
     fault: Option<(u64, Box<Fault>)>,
@@ -112,7 +114,11 @@ pub(super) fn execute<O: Observation + Send + Sync>(
     let clusters = u64::from(context.cluster_size);
     let run_of_blocks = if clusters > 1 { clusters } else { observation.run_of_blocks().max(1) };
     let runs = context.blocks.div_ceil(run_of_blocks);
-    let workers = if observation.in_order() { 1 } else { context.launch.workers.max(1) };
+    let workers = match context.code.of_block.load(Ordering::Relaxed) {
+        _ if observation.in_order() => 1,
+        of_block if of_block > 0 && of_block.saturating_mul(context.blocks) < FEW => 1,
+        _ => context.launch.workers.max(1),
+    };
     let workers = workers.min(usize::try_from(runs).unwrap_or(usize::MAX));
     let groups = (context.launch.machine.resident_blocks / clusters).max(1).div_ceil(workers as u64);
     // Compiled code reports issues and branches as sums, and executes a block by itself.
@@ -136,6 +142,7 @@ pub(super) fn execute<O: Observation + Send + Sync>(
             runs: BTreeMap::new(),
             next: 0,
             is_handing: false,
+            waiting: 0,
             printed: Vec::new(),
             counts: Counts::default(),
             fault: None,
@@ -154,6 +161,8 @@ pub(super) fn execute<O: Observation + Send + Sync>(
     });
     super::native::finish_compilations();
     let ended = office.ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let of_block = ended.counts.warp_instructions.div_ceil(context.blocks.max(1));
+    context.code.of_block.store(of_block, Ordering::Relaxed);
     match ended.fault {
         Some((_, fault)) => Err(LaunchFailure::Fault { fault, printed: ended.printed }),
         None => Ok(Executed {
@@ -460,7 +469,9 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
             if ended.runs.len() < MOST_WAITING {
                 return;
             }
+            ended.waiting += 1;
             ended = self.handed_back.wait(ended).unwrap_or_else(PoisonError::into_inner);
+            ended.waiting -= 1;
         }
         ended.is_handing = true;
         let mut handing = Handing { office: self, ended: Some(ended) };
@@ -471,6 +482,15 @@ impl<O: Observation + Send + Sync> Office<'_, '_, O> {
 impl<O: Observation> Office<'_, '_, O> {
     fn ended(&self) -> MutexGuard<'_, Ended<O::Observer>> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notifies workers that wait for runs to be handed back. That takes a system call, also where none waits.
+    fn notify(&self, ended: MutexGuard<'_, Ended<O::Observer>>) {
+        let is_awaited = ended.waiting > 0;
+        drop(ended);
+        if is_awaited {
+            self.handed_back.notify_all();
+        }
     }
 }
 
@@ -495,9 +515,8 @@ impl<O: Observation + Send + Sync> Handing<'_, '_, '_, O> {
         };
         ended.next = if run.failed { u64::MAX } else { run.end };
         ended.printed.extend(run.printed);
-        drop(ended);
+        self.office.notify(ended);
         self.office.observation.end(run.observer);
-        self.office.handed_back.notify_all();
         true
     }
 }
@@ -505,10 +524,14 @@ impl<O: Observation + Send + Sync> Handing<'_, '_, '_, O> {
 impl<O: Observation> Drop for Handing<'_, '_, '_, O> {
     fn drop(&mut self) {
         let office = self.office;
-        self.ended.take().unwrap_or_else(|| office.ended()).is_handing = false;
-        office.handed_back.notify_all();
+        let mut ended = self.ended.take().unwrap_or_else(|| office.ended());
+        ended.is_handing = false;
+        office.notify(ended);
     }
 }
+
+/// Warp instructions that are executed sooner than another worker has started.
+const FEW: u64 = 1 << 15;
 
 /// Time slices used up by a block's warps before the block is taken to wait for others.
 const PATIENCE: u32 = 16;
