@@ -4,13 +4,13 @@
 //! take. [`bind_simulated`] binds this driver to the process's `cu*` functions. The program then runs as on a GPU:
 //! contexts, modules, memory, launches, streams, events. The differences are:
 //!
-//! * **Execution.** A call executes its work at once, on the calling thread and one more per further core. Waiting
-//!   returns at once.
+//! * **Execution.** A call executes its work at once, on the calling thread and one more per further core, or on the calling thread alone
+//!   where the kernel's last launch was short. Waiting returns at once.
 //! * **Time.** Time is virtual: events carry the model's time, each stream has a clock, and the host's work takes none.
-//!   Each of several launches in a row costs what a single one costs. Copies overlap with kernels; kernels do not
-//!   overlap with kernels.
+//!   Each of several launches in a row costs what a single one costs. Copies overlap with kernels, and kernels of several
+//!   streams run side by side as far as there is room.
 //! * **Code.** A module or a library is PTX text of any `.target`, plain or in a fat binary; machine code is refused.
-//! * **Memory.** Each device has its own memory, and no device accesses another's. All devices access pinned,
+//! * **Memory.** Each device has its own memory, and accesses another's where the program enables that. All devices access pinned,
 //!   registered and managed memory.
 //! * **Not simulated.** Textures and arrays, tensor maps, virtual memory management, and sharing between processes: the
 //!   device's attributes say so, and the calls return `CUDA_ERROR_NOT_SUPPORTED` and name themselves once on stderr.
