@@ -579,11 +579,9 @@ pub(crate) mod tests {
             let request = Request { bytes: 256 << 20, sized: false, ..request() };
             request.suiting(by_name(name).expect("an experiment"), device).bytes >> 20
         };
-        assert_eq!(
-            ["copy", "offset", "stride", "stencil"].map(|name| size(name, &card)),
-            [128, 256, 256, 16]
-        );
-        assert_eq!(["copy", "offset", "stride", "stencil"].map(|name| size(name, &h200())), [256; 4]);
+        let names = ["copy", "offset", "stride", "stencil", "shuffle", "layout"];
+        assert_eq!(names.map(|name| size(name, &card)), [128, 256, 256, 128, 128, 16]);
+        assert_eq!(names.map(|name| size(name, &h200())), [256; 6]);
     }
 
     #[test]

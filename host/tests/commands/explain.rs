@@ -71,11 +71,11 @@ fn an_offset_is_explained_by_its_fifth_sector() {
 #[test]
 fn bank_conflicts_are_drawn_and_padding_takes_them_away() {
     let plain = explained(&["tile", "--device", "sim:h200"]);
-    assert_eq!(row(&plain, "destination.put(", "shared load"), ["32,768", "32.0", "wavefronts", "3%"]);
+    assert_eq!(row(&plain, "destination.put(", "shared load"), ["131,072", "32.0", "wavefronts", "3%"]);
     assert!(plain.contains("A load in shared memory, 4 bytes in each of 32 lanes"), "{plain}");
     assert!(plain.contains("\n         32  █······· ········ ········ ········  31\n"), "{plain}");
     let padded = explained(&["tile_padded", "--device", "sim:h200"]);
-    assert_eq!(row(&padded, "destination.put(", "shared load"), ["32,768", "1.0", "wavefront", "100%"]);
+    assert_eq!(row(&padded, "destination.put(", "shared load"), ["131,072", "1.0", "wavefront", "100%"]);
     assert!(!padded.contains("in shared memory, 4 bytes"), "{padded}");
 }
 
