@@ -151,18 +151,15 @@ fn adds_floats(op: &Op) -> bool {
 /// Returns the basic blocks that load from global memory or wait for it.
 fn waiting(sites: &[SiteInfo]) -> Vec<Waiting> {
     let mut blocks: BTreeMap<u32, Waiting> = BTreeMap::new();
-    let mut of = |block: u32, add: &dyn Fn(&mut Waiting)| {
-        add(blocks.entry(block).or_insert_with(|| Waiting { block, ..Waiting::default() }));
-    };
     for (number, site) in (0..).zip(sites) {
         if site.waits_before && !awaits_copies(site) {
-            of(site.block, &|waiting| waiting.waits.push(Wait::of((number, site))));
+            blocks.entry(site.block).or_default().waits.push(Wait::of((number, site)));
         }
         if site.load_weight > 0.0 {
-            of(site.block, &|waiting| waiting.loads.push((number, site.load_weight)));
+            blocks.entry(site.block).or_default().loads.push((number, site.load_weight));
         }
     }
-    blocks.into_values().collect()
+    blocks.into_iter().map(|(block, waiting)| Waiting { block, ..waiting }).collect()
 }
 
 #[cfg(test)]
