@@ -49,7 +49,7 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// What counting has to know of the program's instructions: gathered at its first launch.
+    /// Returns the lists of instructions that counting needs. The first launch makes them.
     pub(super) fn facts(&self) -> Arc<SiteFacts> {
         Arc::clone(self.facts.get_or_init(|| Arc::new(SiteFacts::of(self.program.sites()))))
     }

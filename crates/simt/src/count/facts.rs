@@ -1,7 +1,8 @@
-//! What counting has to know of a program's instructions: gathered once, for all launches of it.
+//! Lists of the instructions that counting treats in a way of their own. A program has them made once, for all its launches.
 //!
 //! A program has the instructions of all its kernels, often tens of thousands, and a launch executes those of one. So each list is in
-//! ascending order, and a launch looks at its part [within](within) the sites that were executed: it costs what its kernel is long.
+//! ascending order, and a launch looks at its part [within](within) the sites that were executed. The time of a launch depends on the
+//! length of its kernel, and not on that of its program.
 
 use super::contests::Contest;
 use super::slots::Slots;
@@ -12,7 +13,6 @@ use crate::ptx::op::words::Update;
 use crate::ptx::op::{Awaits, Op};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// The loads and the waits of a basic block.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ impl Wait {
     }
 }
 
-/// What counting has to know of a program's instructions.
+/// The instructions of a program that counting treats in a way of their own.
 #[derive(Clone, Debug, Default)]
 pub struct SiteFacts {
     /// Basic blocks that load from global memory or wait for it. For
@@ -78,14 +78,14 @@ pub struct SiteFacts {
     pub dependencies: Vec<f32>,
     /// Sites of atomics whose lanes ptxas [combines](SiteInfo::combined).
     #[doc(hidden)]
-    pub combined: Arc<[u32]>,
+    pub combined: Vec<u32>,
     /// Sites at which blocks or warps [take](SiteInfo::takes_work) their work from a counter until there is none: they all end at about
     /// the same time on a card, however unevenly the simulator, which executes them one after another, divides it.
     #[doc(hidden)]
     pub takes_work: Vec<u32>,
     /// Loads from shared memory that ptxas [merges](SiteInfo::merged) with others.
     #[doc(hidden)]
-    pub merged: Arc<[(u32, Merged)]>,
+    pub merged: Vec<(u32, Merged)>,
     /// Sites of atomics that add floats.
     #[doc(hidden)]
     pub float_atomics: Vec<u32>,
@@ -94,11 +94,11 @@ pub struct SiteFacts {
     pub reductions: Vec<u32>,
     /// Sites of atomics for whose words threads contest if they are in shared memory.
     #[doc(hidden)]
-    pub contests: Arc<[(u32, Contest)]>,
+    pub contests: Vec<(u32, Contest)>,
 }
 
 impl SiteFacts {
-    /// Gathers what counting has to know of a program with these sites.
+    /// Lists the instructions of a program with these sites.
     pub fn of(sites: &[SiteInfo]) -> Self {
         let numbers = |wanted: fn(&SiteInfo) -> bool| -> Vec<u32> {
             (0..).zip(sites).filter(move |(_, site)| wanted(site)).map(|(number, _)| number).collect()
@@ -120,12 +120,12 @@ impl SiteFacts {
             slots: sites.iter().map(|site| site.slots).collect(),
             once_a_turn: in_order(once.collect()),
             dependencies: sites.iter().map(|site| site.dependency_clocks).collect(),
-            combined: numbers(|site| site.combined).into(),
+            combined: numbers(|site| site.combined),
             takes_work: numbers(|site| site.takes_work),
             merged: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.merged?))).collect(),
             float_atomics: numbers(|site| adds_floats(&site.op)),
             reductions: numbers(|site| site.reduces),
-            contests: Contest::all(sites).into(),
+            contests: Contest::all(sites),
         }
     }
 }

@@ -30,21 +30,26 @@ impl Issued<'_> {
         self.counts.get(site).instructions
     }
 
-    /// Those of these sites that may have been executed.
-    pub(super) fn of<'a>(&self, sites: &'a [u32]) -> slice::Iter<'a, u32> {
-        within(sites, |site| *site, &self.counts.sites()).iter()
+    /// The entries whose sites may have been executed.
+    fn within<'a, T>(&self, entries: &'a [T], site: impl Fn(&T) -> u32) -> slice::Iter<'a, T> {
+        within(entries, site, &self.counts.sites()).iter()
     }
 
-    /// What each site was executed, with what is known of it.
+    /// Those of these sites that may have been executed.
+    pub(super) fn of<'a>(&self, sites: &'a [u32]) -> slice::Iter<'a, u32> {
+        self.within(sites, |site| *site)
+    }
+
+    /// How often each site was executed, beside its entry in a list of all sites.
     fn each<'a, T>(&'a self, known: &'a [T]) -> impl Iterator<Item = (u64, &'a T)> {
         let counted =
             self.counts.iter().map(|(site, counts)| (counts.instructions, known.get(site as usize)));
         counted.filter_map(|(instructions, known)| Some((instructions, known?)))
     }
 
-    /// Instructions that unrolled loops have once for four iterations, each with the site that begins its loop.
-    fn once_a_turn(&self) -> &[(u32, u32)] {
-        within(&self.shape.facts.once_a_turn, |(begins, _)| *begins, &self.counts.sites())
+    /// Sites that begin unrolled loops, each with an instruction that its loop has once for four iterations.
+    fn once_a_turn(&self) -> slice::Iter<'_, (u32, u32)> {
+        self.within(&self.shape.facts.once_a_turn, |(begins, _)| *begins)
     }
 
     /// Issue slots of all instructions, or those of a unit.
@@ -54,14 +59,14 @@ impl Issued<'_> {
             self.each(slots).map(|(instructions, slots)| instructions * u64::from(of(slots))).sum();
         let saved =
             |&(begins, site): &(u32, u32)| self.saved(site, begins) * f64::from(of(&slots[site as usize]));
-        let saved: f64 = self.once_a_turn().iter().map(saved).sum();
+        let saved: f64 = self.once_a_turn().map(saved).sum();
         let passes = self.passes() * u64::from(of(&PASS));
         (all + passes).saturating_sub(saved as u64)
     }
 
     /// Entries of warps into loops that ptxas unrolls four times.
     fn passes(&self) -> u64 {
-        let mut begins: Vec<u32> = self.once_a_turn().iter().map(|(begins, _)| *begins).collect();
+        let mut begins: Vec<u32> = self.once_a_turn().map(|(begins, _)| *begins).collect();
         begins.dedup();
         begins.into_iter().map(|site| self.instructions(site)).sum()
     }
@@ -79,7 +84,7 @@ impl Issued<'_> {
     pub(super) fn idle_requests(&self) -> u64 {
         let idle =
             |&(branch, site): &(u32, u32)| self.instructions(branch).saturating_sub(self.instructions(site));
-        within(&self.shape.facts.guarded, |(branch, _)| *branch, &self.counts.sites()).iter().map(idle).sum()
+        self.within(&self.shape.facts.guarded, |(branch, _)| *branch).map(idle).sum()
     }
 
     /// Successive waits for loads per warp, on a card that keeps this many loads in flight.
@@ -94,7 +99,7 @@ impl Issued<'_> {
             let times = if wait.earlier.is_empty() { executed } else { executed.min(earlier) };
             times as f64 / f64::from(wait.turns)
         };
-        let sum = |sites: &[Wait]| -> f64 { sites.iter().map(waits).sum() };
+        let sum = |sites: slice::Iter<'_, Wait>| -> f64 { sites.map(waits).sum() };
         let of_block = |block: &Waiting| {
             let weight = |&(site, weight): &(u32, f32)| self.instructions(site) as f64 * f64::from(weight);
             let batches = block.loads.iter().map(weight).sum::<f64>() / loads_in_flight;
@@ -103,12 +108,12 @@ impl Issued<'_> {
                 let once = block.loads.iter().map(|(site, _)| self.instructions(*site)).max();
                 (batches - once.unwrap_or(0) as f64).max(0.0)
             } else {
-                batches.max(sum(&block.waits))
+                batches.max(sum(block.waits.iter()))
             }
         };
-        let (facts, sites) = (&self.shape.facts, self.counts.sites());
-        let waits: f64 = within(&facts.waiting, |waiting| waiting.block, &sites).iter().map(of_block).sum();
-        let copies = sum(within(&facts.copy_waits, |wait| wait.site, &sites));
+        let facts = &self.shape.facts;
+        let waits: f64 = self.within(&facts.waiting, |waiting| waiting.block).map(of_block).sum();
+        let copies = sum(self.within(&facts.copy_waits, |wait| wait.site));
         let copied: u64 =
             self.of(&facts.copies).map(|site| self.counts.get(*site).loads.bytes_requested).sum();
         // All warps of a block wait for what it copies.
@@ -132,8 +137,8 @@ impl Issued<'_> {
 
     /// Loads per warp that follow a chain through this memory.
     pub(super) fn chained(&self, memory: Chained) -> f64 {
-        let chained = within(&self.shape.facts.chained, |(site, _)| *site, &self.counts.sites());
-        let sites = chained.iter().filter(|(_, of)| *of == memory);
+        let chained = self.within(&self.shape.facts.chained, |(site, _)| *site);
+        let sites = chained.filter(|(_, of)| *of == memory);
         self.a_warp(sites.map(|(site, _)| self.instructions(*site) as f64).sum())
     }
 

@@ -8,7 +8,7 @@ use super::l2::L2State;
 use super::merged::Merged;
 use super::observer::CounterObserver;
 use super::peer_stores::{self, PeerStores};
-use super::run::{Ptxas, Run, Totals};
+use super::run::{Run, Totals};
 use super::shape::{LaunchShape, Rules};
 use super::trails::{self, Numbered};
 use super::windows::ManagedWindow;
@@ -54,7 +54,6 @@ pub struct CounterObservation {
     of_host: Arc<[OfHost]>,
     /// Other cards' memory, for workers that count stores to it.
     of_peers: Arc<[ops::Range<u64>]>,
-    ptxas: Ptxas,
     /// Blocks that are recorded.
     sample: Sample,
 }
@@ -107,11 +106,6 @@ impl CounterObservation {
             managed: trails::managed(&shape.ranges),
             of_host: host_pages::of_host(&shape.ranges),
             of_peers: peer_stores::of_peers(&shape.ranges),
-            ptxas: Ptxas {
-                combined: Arc::clone(&shape.facts.combined),
-                merged: Arc::clone(&shape.facts.merged),
-                contests: Arc::clone(&shape.facts.contests),
-            },
             merged: Mutex::new(Merged::new(&shape, &rules, l2)),
             shape,
         }
@@ -171,7 +165,7 @@ impl CounterObservation {
         let of_peers = self.of_peers.clone();
         let (managed, of_host) = (self.managed.clone(), self.of_host.clone());
         let recorder = Recorder::new(self.sample.clone());
-        Run::new(&self.rules, managed, of_host, of_peers, self.ptxas.clone(), recorder)
+        Run::new(&self.rules, managed, of_host, of_peers, Arc::clone(&self.shape.facts), recorder)
     }
 }
 

@@ -12,6 +12,7 @@ use super::block::BlockMemory;
 use super::by_site::BySite;
 use super::contention::Contention;
 use super::contests::{Contest, Contests};
+use super::facts::SiteFacts;
 use super::group::{Group, Tally};
 use super::host_pages::{HostPages, OfHost};
 use super::hottest::{BLOCKS_OF_SPAN, Hottest};
@@ -72,17 +73,6 @@ impl AddAssign for Totals {
     }
 }
 
-/// The accesses of a launch that are not what PTX says they are, by site and ascending.
-#[derive(Clone)]
-pub(super) struct Ptxas {
-    /// Atomics whose lanes it combines.
-    pub(super) combined: Arc<[u32]>,
-    /// Loads from shared memory that it merges.
-    pub(super) merged: Arc<[(u32, Merged)]>,
-    /// Atomics that contest for words of shared memory.
-    pub(super) contests: Arc<[(u32, Contest)]>,
-}
-
 /// Records of a worker. Sums continue from run to run; ordered data is handed in with each run.
 pub(super) struct Run {
     pub(super) counts: BySite<Counts>,
@@ -106,7 +96,7 @@ pub(super) struct Run {
     pub(super) host_pages: HostPages,
     pub(super) peer_stores: PeerStores,
     pub(super) hottest: Hottest,
-    ptxas: Ptxas,
+    facts: Arc<SiteFacts>,
     pub(super) contests: Contests,
     pub(super) matched_values: u64,
     pub(super) cluster_requests: u64,
@@ -121,7 +111,7 @@ impl Run {
         managed: Arc<[Numbered]>,
         of_host: Arc<[OfHost]>,
         of_peers: Arc<[Range<u64>]>,
-        ptxas: Ptxas,
+        facts: Arc<SiteFacts>,
         recorder: Recorder,
     ) -> Self {
         Self {
@@ -140,7 +130,7 @@ impl Run {
             host_pages: HostPages::new(of_host),
             peer_stores: PeerStores::new(of_peers),
             hottest: Hottest::default(),
-            ptxas,
+            facts,
             contests: Contests::default(),
             matched_values: 0,
             cluster_requests: 0,
@@ -171,19 +161,19 @@ impl Run {
 
     /// Returns true for an atomic whose lanes of one address are combined.
     pub(super) fn is_combined(&self, site: Site) -> bool {
-        self.ptxas.combined.binary_search(&site.0).is_ok()
+        self.facts.combined.binary_search(&site.0).is_ok()
     }
 
     /// Returns the part of a load from shared memory in a merged one, if ptxas merges it.
     pub(super) fn merged(&self, site: Site) -> Option<Merged> {
-        let at = self.ptxas.merged.binary_search_by_key(&site.0, |(site, _)| *site).ok()?;
-        Some(self.ptxas.merged[at].1)
+        let at = self.facts.merged.binary_search_by_key(&site.0, |(site, _)| *site).ok()?;
+        Some(self.facts.merged[at].1)
     }
 
     /// Returns how threads contest for a word in an atomic in shared memory, if they do.
     pub(super) fn contest(&self, site: Site) -> Option<Contest> {
-        let at = self.ptxas.contests.binary_search_by_key(&site.0, |(site, _)| *site).ok()?;
-        Some(self.ptxas.contests[at].1)
+        let at = self.facts.contests.binary_search_by_key(&site.0, |(site, _)| *site).ok()?;
+        Some(self.facts.contests[at].1)
     }
 
     /// Adds the repetitions of all memos to the counters.

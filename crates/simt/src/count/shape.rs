@@ -55,7 +55,7 @@ pub struct LaunchShape {
     pub shared_bytes: u32,
     /// Width of the banks on 3.x.
     pub bank_mode: BankMode,
-    /// What counting has to know of the program's instructions.
+    /// The program's instructions that counting treats in a way of their own.
     pub facts: Arc<SiteFacts>,
     /// True if some blocks are recorded, for the time of a launch; not where blocks wait for each other.
     pub records: bool,

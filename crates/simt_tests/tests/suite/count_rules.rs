@@ -36,7 +36,7 @@ fn merged_loads_take_the_wavefronts_of_the_whole() {
     let card = find("h200").expect("a card");
     let load =
         |site: u32, bytes: u32, address: &dyn Fn(u64) -> u64, merged: Vec<(u32, Merged)>, sites: u32| {
-            let facts = Arc::new(SiteFacts { merged: merged.into(), ..SiteFacts::default() });
+            let facts = Arc::new(SiteFacts { merged, ..SiteFacts::default() });
             let shape = LaunchShape { facts, ..shape(&card, 1, 32) };
             let observation = CounterObservation::new(shape, L2State::new(card.clone()));
             let mut observer = observation.begin(0);
