@@ -232,8 +232,10 @@ impl Hottest {
 
     /// Returns the number of pieces as hot as the hottest, which has `most` rounds.
     fn alike(&self, most: u64) -> u64 {
-        let most = most.max(1) as f64;
-        self.pieces.iter().map(|&rounds| (rounds as f64 / most).powi(2)).sum::<f64>().round() as u64
+        let square = |rounds: u64| u128::from(rounds).pow(2);
+        // Whole numbers: a sum of rounded quotients may fall on the other side of a half.
+        let sum: u128 = self.pieces.iter().copied().map(square).sum();
+        (sum as f64 / square(most.max(1)) as f64).round() as u64
     }
 
     /// Returns the largest counts.
