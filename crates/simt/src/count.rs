@@ -59,7 +59,7 @@ mod steady;
 mod takes;
 mod ticks;
 mod trails;
-mod turns;
+pub(crate) mod turns;
 mod windows;
 mod worst;
 
@@ -73,5 +73,4 @@ pub use observation::{CounterObservation, Finished, launch};
 pub use shape::{LaunchShape, Placement, Range};
 pub(crate) use slots::{SHARED_CLOCKS, Slots};
 pub use trails::{Touch, Trail, numbered};
-pub(crate) use turns::of_tags;
 pub use windows::{ManagedWindow, PageTouch};

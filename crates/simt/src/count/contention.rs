@@ -80,7 +80,6 @@ fn conflicts(same: u32, active: u32) -> AtomicConflicts {
 #[cfg(target_arch = "x86_64")]
 mod wide {
     use super::{Addresses, Contention, Pieces, conflicts, packed_lanes};
-    use crate::count::distinct::wide::by_lines;
     use crate::count::group::GROUP_SHIFT;
     use crate::count::network::{by_vector, elements, in_order, keys, repeated, sort};
     use std::arch::x86_64::{_mm256_add_epi32, _mm256_set1_epi32, _mm256_srli_epi32};
@@ -112,7 +111,7 @@ mod wide {
             same_word,
             new_sector: !in_order(same_sector),
             conflicts: conflicts(same, active),
-            pieces: Pieces { sectors: distinct, steps: active, ..by_lines(&sectors, same_line) },
+            pieces: Pieces { sectors: distinct, lines: 32 - same_line.count_ones(), steps: active },
         })
     }
 }
@@ -140,6 +139,6 @@ mod tests {
         assert_eq!((contention.same_word, contention.new_sector), (0b00110, 0b10001));
         assert_eq!(contention.span, 56);
         assert_eq!(contention.conflicts, AtomicConflicts { addresses: 4, rounds: 2 });
-        assert_eq!(contention.pieces, Pieces { sectors: 2, lines: 1, tags: 1, steps: 0b11111 });
+        assert_eq!(contention.pieces, Pieces { sectors: 2, lines: 1, steps: 0b11111 });
     }
 }

@@ -6,7 +6,6 @@
 //! For example, the lanes' sectors 7, 4, 7, 1 sort to 1, 4, 7, 7: three distinct sectors, in the lines 0, 1, 1, 1, of
 //! which two are distinct.
 
-use super::turns::BANKS;
 use crate::coalescing::{Addresses, LANES, LINE_BYTES, SECTOR_BYTES};
 use crate::decode::Level;
 
@@ -17,8 +16,6 @@ pub(super) struct Pieces {
     pub(super) sectors: u32,
     /// Distinct lines.
     pub(super) lines: u32,
-    /// Distinct lines of the tag bank that has most of them: see [`turns`](super::turns).
-    pub(super) tags: u32,
     /// Active lanes, but for some whose sector is that of the lane before.
     pub(super) steps: u32,
 }
@@ -43,12 +40,9 @@ impl Pieces {
         let mut packed = [0; LANES];
         let packed = sorted(addresses, active, &mut packed);
         let distinct = |bytes: u64| packed.chunk_by(move |a, b| a / bytes == b / bytes);
-        let mut banks = [0; BANKS];
-        distinct(LINE_BYTES).for_each(|line| banks[(line[0] / LINE_BYTES) as usize % BANKS] += 1);
         Self {
             sectors: distinct(SECTOR_BYTES).count() as u32,
-            lines: banks.iter().sum(),
-            tags: banks.into_iter().max().unwrap_or(0),
+            lines: distinct(LINE_BYTES).count() as u32,
             steps: active,
         }
     }
@@ -128,30 +122,17 @@ pub(super) mod wide {
         // A lane whose predecessor is inactive is a step of its own; so is the first.
         let steps = active & !(same & active << 1);
         let is_ascending = highest_bits(&ascends) == u32::MAX;
-        let (sectors, same_line) = if is_ascending {
+        let (sectors, lines) = if is_ascending {
             let lines = |keys: Keys| keys.map(|keys| _mm256_srli_epi32::<2>(keys));
             let (here, there) = (lines(keys), lines(before));
             let same_line: Keys = std::array::from_fn(|index| _mm256_cmpeq_epi32(here[index], there[index]));
-            (32 - (same & !1).count_ones(), highest_bits(&same_line) & !1)
+            (32 - (same & !1).count_ones(), 32 - (highest_bits(&same_line) & !1).count_ones())
         } else {
             keys = sort(keys);
-            (32 - repeated(&keys).count_ones(), repeated(&keys.map(|keys| _mm256_srli_epi32::<2>(keys))))
+            let lines = keys.map(|keys| _mm256_srli_epi32::<2>(keys));
+            (32 - repeated(&keys).count_ones(), 32 - repeated(&lines).count_ones())
         };
-        Some(Pieces { sectors, steps, ..by_lines(&keys, same_line) })
-    }
-
-    /// Returns the lines and tags of sectors in ascending order. `same_line` has one bit per sector in the line of the one
-    /// before, those of each vector together.
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    #[inline]
-    pub(in crate::count) fn by_lines(sectors: &Keys, same_line: u32) -> Pieces {
-        // A line's two lowest bits are its tag bank.
-        let low = highest_bits(&sectors.map(|sectors| _mm256_slli_epi32::<29>(sectors)));
-        let high = highest_bits(&sectors.map(|sectors| _mm256_slli_epi32::<28>(sectors)));
-        let of_bank = |low: u32, high: u32| (!same_line & low & high).count_ones();
-        let tags =
-            of_bank(low, high).max(of_bank(!low, high)).max(of_bank(low, !high)).max(of_bank(!low, !high));
-        Pieces { sectors: 0, lines: 32 - same_line.count_ones(), tags, steps: 0 }
+        Some(Pieces { sectors, lines, steps })
     }
 
     /// Returns what [`super::worst_bank_and_word`] does; None if the addresses are too far apart.

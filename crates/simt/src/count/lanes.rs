@@ -148,7 +148,7 @@ impl CounterObserver {
         let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
         let coalescer = if cached { self.rules.cached } else { self.rules.uncached };
         // Of the pieces, only the steps matter here.
-        let pieces = Pieces { sectors: 0, lines: 0, tags: 0, steps: access.active };
+        let pieces = Pieces { sectors: 0, lines: 0, steps: access.active };
         let lanes = AnyLanes { addresses: access.addresses, pieces };
         self.touch(at, access, &lanes, coalescer.traffic(request), contention);
     }
@@ -193,7 +193,10 @@ impl CounterObserver {
         let Run { memory, groups: list, .. } = &mut *self.run;
         let mut extent = Extent { l2_sectors: u64::from(traffic.sectors), in_l1: 0, rewritten: 0, turns: 0 };
         extent.turns = match self.rules.generation {
-            Generation::Sectors => groups.turns(&traffic),
+            Generation::Sectors => {
+                let data = turns::of_data(access.addresses, access.active, access.bytes, self.rules.level);
+                turns::of(traffic.lines, data)
+            }
             Generation::Parts | Generation::Segments => turns::before_maxwell(&traffic),
         };
         if cached {

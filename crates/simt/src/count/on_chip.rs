@@ -24,7 +24,7 @@ impl CounterObserver {
             _ => (&mut counts.local_stores, stores),
         };
         let l2_sectors = if to_l2 { u64::from(traffic.sectors) } else { 0 };
-        let turns = turns::of_data(&traffic);
+        let turns = turns::of_local(&traffic);
         extent::add(memory, &traffic, &Extent { l2_sectors, in_l1: 0, rewritten: 0, turns }, 1);
         self.run.worst.note(at, access, Cost::Sectors(traffic.sectors));
     }

@@ -118,7 +118,7 @@ impl CounterObserver {
             Space::Global if self.rules.generation != Generation::Sectors => None,
             Space::Global => {
                 let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
-                Memo::global(access, cached, !self.rules.elsewhere.any())
+                Memo::global(access, cached, !self.rules.elsewhere.any(), self.rules.level)
             }
             Space::Shared | Space::Cluster => {
                 let wavefronts = self.shared_wavefronts_of(at, access);
@@ -127,7 +127,7 @@ impl CounterObserver {
             Space::Local => {
                 let traffic = local::traffic(&access.addresses(), access.active, access.bytes);
                 // The phase is that in a word.
-                Some(Memo::new(access, 3, Price::Memory { traffic, turns: turns::of_data(&traffic) }))
+                Some(Memo::new(access, 3, Price::Memory { traffic, turns: turns::of_local(&traffic) }))
             }
             Space::Constant => {
                 let issues = constant_replays(self.rules.capability, &access.addresses(), access.active);

@@ -13,7 +13,6 @@ use super::distinct::Pieces;
 use super::group::GROUP_SHIFT;
 use super::sinks::{CachedLoads, Uncached};
 use super::takes::Sink;
-use super::turns;
 use crate::coalescing::{Addresses, LANES, LINE_BYTES, Request, SECTOR_BYTES, Traffic, Transactions};
 use crate::observe::SteadyAccess;
 
@@ -36,9 +35,6 @@ pub(super) trait Groups {
     fn access(&self, accesses: &mut Uncached<'_>) {
         self.each(accesses);
     }
-
-    /// Returns the turns of L1 for the request, which has this traffic: see [`turns`](super::turns).
-    fn turns(&self, traffic: &Traffic) -> u32;
 }
 
 /// Addresses at a constant distance, of 32 lanes or of fewer adjacent ones.
@@ -117,19 +113,6 @@ impl Steady {
 }
 
 impl Groups for Steady {
-    #[inline(always)]
-    fn turns(&self, traffic: &Traffic) -> u32 {
-        if traffic.lines == 1 {
-            return turns::of_data(traffic);
-        }
-        let tags = if self.step >> LINE_SHIFT == 0 {
-            traffic.lines.div_ceil(turns::BANKS as u32)
-        } else {
-            turns::of_tags((0..u64::from(self.lanes)).map(|lane| (self.low + lane * self.step) >> LINE_SHIFT))
-        };
-        tags.max(turns::of_data(traffic))
-    }
-
     #[inline(always)]
     fn each(&self, sink: &mut impl Sink) {
         let (first, last) = (self.low >> GROUP_SHIFT, self.high >> GROUP_SHIFT);
@@ -230,14 +213,6 @@ impl Groups for AnyLanes<'_> {
     }
 
     #[inline(always)]
-    fn turns(&self, traffic: &Traffic) -> u32 {
-        if traffic.lines == 1 {
-            return turns::of_data(traffic);
-        }
-        self.pieces.tags.max(turns::of_data(traffic))
-    }
-
-    #[inline(always)]
     fn each(&self, sink: &mut impl Sink) {
         let mut lanes = self.pieces.steps;
         let mut group = self.addresses[(lanes.trailing_zeros() & 31) as usize] >> GROUP_SHIFT;
@@ -280,11 +255,6 @@ impl AnyLanes<'_> {
 
 /// On 1.x, transactions are what touches memory.
 impl Groups for Transactions {
-    #[inline(always)]
-    fn turns(&self, traffic: &Traffic) -> u32 {
-        turns::before_maxwell(traffic)
-    }
-
     #[inline(always)]
     fn each(&self, sink: &mut impl Sink) {
         for transaction in self.iter() {

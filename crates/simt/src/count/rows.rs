@@ -16,6 +16,7 @@ use super::shape::Generation;
 use super::sinks::{CachedLoads, Uncached};
 use super::steady::{Memo, Price};
 use super::takes::Sink;
+use super::turns;
 use crate::coalescing::{Addresses, LANES, LINE_BYTES, SECTOR_BYTES, constant_replays};
 use crate::observe::{At, Operation, Rows, Space, SteadyAccess};
 
@@ -141,7 +142,8 @@ impl CounterObserver {
     fn price_of_lanes(&self, addresses: &Addresses, bytes: u32) -> Price {
         let lanes = AnyLanes { addresses, pieces: Pieces::of(addresses, u32::MAX, self.rules.level) };
         let traffic = lanes.traffic(LANES as u32 * bytes);
-        Price::Memory { traffic, turns: lanes.turns(&traffic) }
+        let data = turns::of_data(addresses, u32::MAX, bytes, self.rules.level);
+        Price::Memory { traffic, turns: turns::of(traffic.lines, data) }
     }
 
     by_level! {

@@ -31,6 +31,7 @@ use super::request::Steady;
 use super::turns;
 use super::worst::{Cost, order};
 use crate::coalescing::{LINE_BYTES, SECTOR_BYTES, Traffic, Wavefronts};
+use crate::decode::Level;
 use crate::observe::{At, Operation, Rows, Space, SteadyAccess, Tally};
 use counters::Counts;
 
@@ -189,15 +190,14 @@ impl Memo {
     /// Creates the memo of an access to global memory from 5.0 on. None if it counts as irregular.
     ///
     /// `noted` says whether its repetitions may be noted, rather than each be looked up.
-    pub(super) fn global(access: &SteadyAccess, cached: bool, noted: bool) -> Option<Self> {
+    pub(super) fn global(access: &SteadyAccess, cached: bool, noted: bool, level: Level) -> Option<Self> {
         let Layout { low, sectors, steady, .. } = Layout::of(access)?;
-        let (traffic, turns) = if sectors != 0 {
-            price(low, sectors, access.active.count_ones() * access.bytes)
+        let traffic = if sectors != 0 {
+            traffic(low, sectors, access.active.count_ones() * access.bytes)
         } else {
-            let steady = steady?;
-            let traffic = steady.traffic(access.bytes);
-            (traffic, super::request::Groups::turns(&steady, &traffic))
+            steady?.traffic(access.bytes)
         };
+        let turns = turns::of(traffic.lines, turns::of_steps(access, level));
         let path = match access.operation {
             _ if sectors == 0 => Path::Far,
             Operation::Load if cached => Path::Cached,
@@ -389,22 +389,18 @@ impl Layout {
     }
 }
 
-/// Returns the traffic of some sectors, the first of which holds the address `low`, and the turns of L1.
-fn price(low: u64, sectors: u64, bytes_used: u32) -> (Traffic, u32) {
+/// Returns the traffic of some sectors, the first of which holds the address `low`.
+fn traffic(low: u64, sectors: u64, bytes_used: u32) -> Traffic {
     let placed = sectors << (low >> 5 & 3);
     let pairs = placed | placed >> 1;
     let lines = (pairs | pairs >> 2) & LINES;
-    let of_bank = |bank: u32| (lines & 0x1_0001_0001 << (4 * bank)).count_ones();
     let count = sectors.count_ones();
-    let traffic = Traffic {
+    Traffic {
         requests: 1,
         transactions: count,
         sectors: count,
         lines: lines.count_ones(),
         bytes_moved: count * SECTOR_BYTES as u32,
         bytes_used,
-    };
-    let tags = (0..turns::BANKS as u32).map(of_bank).max().unwrap_or(0);
-    // One line takes one turn for its tag, and so does any data.
-    (traffic, tags.max(turns::of_data(&traffic)))
+    }
 }

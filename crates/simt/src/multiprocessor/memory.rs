@@ -14,7 +14,7 @@
 use super::trace::GlobalRequest;
 use crate::cards::Card;
 use crate::coalescing::LINE_BYTES;
-use crate::count::{l1_bytes, of_tags};
+use crate::count::l1_bytes;
 use crate::observe::Operation;
 use std::collections::{HashMap, VecDeque};
 
@@ -143,7 +143,7 @@ impl<'a> Memory<'a> {
 
     /// Serves a request at `at`; returns when its result is there, or for one without a result when the warp goes on.
     pub(super) fn serve(&mut self, at: f64, request: &GlobalRequest, sectors: &[u64]) -> f64 {
-        let at = self.occupy(at, turns(request, sectors));
+        let at = self.occupy(at, f64::from(request.turns));
         match request.operation {
             Operation::Load => self.load(at, request, sectors),
             Operation::Store if request.is_local => {
@@ -221,11 +221,4 @@ impl<'a> Memory<'a> {
 fn lines(sectors: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
     let mut last = u64::MAX;
     sectors.map(|sector| sector / 4).filter(move |line| std::mem::replace(&mut last, *line) != *line)
-}
-
-/// Turns of L1 for a request: those of the fullest bank of tags, or of its data.
-fn turns(request: &GlobalRequest, sectors: &[u64]) -> f64 {
-    let tags = of_tags(sectors.iter().map(|sector| sector / 4));
-    let data = request.bytes.min(sectors.len() as u32 * 32).div_ceil(128);
-    f64::from(tags.max(data).max(1))
 }

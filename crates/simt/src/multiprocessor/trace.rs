@@ -3,6 +3,8 @@
 use super::{MOST_ALONE, MOST_OF_BLOCK, ROUNDS};
 use crate::cards::Card;
 use crate::coalescing::{LINE_BYTES, SECTOR_BYTES};
+use crate::count::turns;
+use crate::decode::Level;
 use crate::observe::{Access, At, Operation, Site, Space};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -43,8 +45,8 @@ pub(super) struct GlobalRequest {
     pub(super) past_l1: bool,
     /// Distinct sectors, by their numbers: a range of the warp's list.
     pub(super) sectors: Range<u32>,
-    /// Bytes that the lanes ask for.
-    pub(super) bytes: u32,
+    /// Turns of L1.
+    pub(super) turns: u32,
 }
 
 /// What a warp did.
@@ -204,12 +206,19 @@ impl Recorder {
                     }
                 }
                 warp.sectors.truncate(kept);
+                let sectors = &warp.sectors[first..];
+                let data = match access.space {
+                    Space::Global => turns::of_data(access.addresses, access.active, access.bytes, Level::detect()),
+                    _ => (access.active.count_ones() * access.bytes).div_ceil(LINE_BYTES as u32),
+                };
+                let line = |sector: &u64| sector * SECTOR_BYTES / LINE_BYTES;
+                let lines = sectors.chunk_by(|a, b| line(a) == line(b)).count() as u32;
                 Request::Global(GlobalRequest {
                     operation: access.operation,
                     is_local: access.space == Space::Local,
                     past_l1: access.past_l1,
                     sectors: first as u32..kept as u32,
-                    bytes: access.active.count_ones() * access.bytes,
+                    turns: turns::of(lines, data),
                 })
             }
         };

@@ -20,7 +20,7 @@ fn counted(blocks: u64, ranges: Vec<Range>, kernel: impl Fn(&mut Block<'_>)) -> 
 }
 
 #[test]
-fn lines_of_one_bank_of_tags_take_a_turn_each() {
+fn a_request_takes_a_turn_of_l1_for_four_lines_and_for_each_word_of_a_bank() {
     let turns = |bytes: u32, address: fn(u64) -> u64| {
         let loads =
             counted(1, Vec::new(), |block| block.load(0, 1, bytes, |lane| BASE + address(lane))).total.loads;
@@ -31,13 +31,17 @@ fn lines_of_one_bank_of_tags_take_a_turn_each() {
     // Two lines next to each other are looked up together, and so are four; 512 bytes of data take four turns.
     assert_eq!(turns(4, |lane| lane * 4 + 64), (2, 1));
     assert_eq!(turns(16, |lane| lane * 16), (4, 4));
-    // Whole lines apart, a fourth of them fall to each bank; a power of two apart, all to one.
-    assert_eq!(turns(4, |lane| lane * 128), (32, 8));
-    assert_eq!(turns(4, |lane| lane * 256), (32, 16));
-    assert_eq!(turns(4, |lane| lane * 8192), (32, 32));
+    // All lanes get 8 bytes, half of them at a time.
+    assert_eq!(turns(8, |_| 0), (1, 2));
+    // Whole lines apart, all lanes want the first bank of data; a word more, each another one.
+    assert_eq!(turns(4, |lane| lane * 128), (32, 32));
+    assert_eq!(turns(4, |lane| lane * 132), (32, 8));
+    assert_eq!(turns(4, |lane| lane * 32), (8, 8));
     // Two rows of half a warp each, one below the other, and one beside.
     assert_eq!(turns(4, |lane| lane / 16 * 8192 + lane % 16 * 4), (2, 2));
-    assert_eq!(turns(4, |lane| lane / 16 * (8192 + 128) + lane % 16 * 4), (2, 1));
+    assert_eq!(turns(4, |lane| lane / 16 * (8192 + 64) + lane % 16 * 4), (2, 1));
+    // In no order at all.
+    assert_eq!(turns(4, |lane| lane * lane * 4), (8, 8));
 }
 
 #[test]

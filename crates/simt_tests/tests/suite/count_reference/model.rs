@@ -232,7 +232,6 @@ impl<'a> Model<'a> {
             Operation::Atomic | Operation::Reduction => &mut self.counts.atomics,
         };
         let (used, moved) = (lanes.len() as u64 * u64::from(access.bytes), SECTOR * sectors.len() as u64);
-        let of_bank = |bank: u64| lines.iter().filter(|&line| line % 4 == bank).count() as u64;
         memory.instructions += 1;
         memory.requests += 1;
         memory.transactions += sectors.len() as u64;
@@ -240,8 +239,7 @@ impl<'a> Model<'a> {
         memory.lines += lines.len() as u64;
         memory.bytes_requested += used;
         memory.bytes_moved += moved;
-        let tags = if lines.len() == 1 { 1 } else { (0..4).map(of_bank).max().unwrap() };
-        memory.turns += tags.max(used.min(moved).div_ceil(128).max(1));
+        memory.turns += (lines.len() as u64).div_ceil(4).max(data_turns(access));
         memory.l2_sectors += l2_sectors;
         memory.requests_in_l1 += u64::from(cached && l2_sectors == 0);
         memory.rewritten += if access.operation == Operation::Store { rewritten } else { 0 };
@@ -310,6 +308,21 @@ impl<'a> Model<'a> {
         };
         self.counts
     }
+}
+
+/// Turns for the data of a request: a bank of L1 delivers a word at a time, to as many lanes as 128 bytes are for.
+fn data_turns(access: &Access<'_>) -> u64 {
+    let at_once = 32 / (access.bytes as usize / 4).max(1);
+    let part = |first: usize| {
+        let mut banks: [HashSet<u64>; 32] = Default::default();
+        for lane in (first..first + at_once).filter(|lane| access.active >> lane & 1 == 1) {
+            for byte in access.addresses[lane]..access.addresses[lane] + u64::from(access.bytes) {
+                banks[(byte / 4 % 32) as usize].insert(byte / 128);
+            }
+        }
+        banks.iter().map(HashSet::len).max().unwrap() as u64
+    };
+    (0..32).step_by(at_once).map(part).sum()
 }
 
 /// Rounds in the busiest of 96 slices: four pieces in a row are in two of them, in turns; fours are apart by the golden ratio of all.

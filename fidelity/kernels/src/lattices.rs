@@ -1,0 +1,1 @@
+//! Fields on lattices, and other sciences.

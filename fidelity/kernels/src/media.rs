@@ -1,0 +1,1 @@
+//! Pictures, sound, text and packed data.

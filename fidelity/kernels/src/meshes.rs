@@ -1,0 +1,1 @@
+//! Meshes, geometry, and linear algebra of sparse and small systems.
