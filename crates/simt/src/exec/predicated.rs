@@ -21,31 +21,55 @@
 use super::read;
 use crate::count::Slots;
 use crate::ptx::Body;
-use crate::ptx::cfg::Cfg;
+use crate::ptx::cfg::{BlockId, Cfg};
 use crate::ptx::op::Op;
 use crate::ptx::op::words::AddressSpace;
 
 /// Most machine instructions of a body whose branch ptxas replaces: that of the kernel above has 14.
 const MOST: u32 = 16;
 
+/// A body that ptxas makes conditional instructions, by basic blocks: the one that branches, itself, and the one behind it.
+pub(super) struct Guarded {
+    pub(super) before: usize,
+    pub(super) block: usize,
+    pub(super) join: usize,
+}
+
+/// Finds such bodies, ascending.
+pub(super) fn bodies(body: &Body, cfg: &Cfg, slots: &[Slots]) -> Vec<Guarded> {
+    let op = |at: u32| read::op(&body.instructions[at as usize]);
+    let predecessors = cfg.predecessors();
+    // A way round the body may lead over a block that only jumps.
+    let behind_jump = |id: BlockId| match (&cfg.block(id).successors[..], predecessors[id.0 as usize].len()) {
+        (&[next], 1) if cfg.block(id).instructions.clone().all(|at| op(at) == Op::Bra) => next,
+        _ => id,
+    };
+    let guarded = |(index, before): (usize, &Vec<BlockId>)| {
+        let block = &cfg.blocks[index];
+        let (&[before], &[join]) = (&before[..], &block.successors[..]) else { return None };
+        let ways = &cfg.block(before).successors;
+        let is_over = ways.len() == 2 && ways.iter().any(|way| behind_jump(*way) == join);
+        let issued: u32 = block.instructions.clone().map(|at| u32::from(slots[at as usize].issued)).sum();
+        let is_short = issued <= MOST && block.instructions.clone().all(|at| can_be_guarded(&op(at)));
+        let is_jump = behind_jump(BlockId(index as u32)).0 as usize != index;
+        (is_over && is_short && !is_jump).then_some(Guarded {
+            before: before.0 as usize,
+            block: index,
+            join: join.0 as usize,
+        })
+    };
+    predecessors.iter().enumerate().filter_map(guarded).collect()
+}
+
 /// Returns the accesses to memory in such bodies, each with the branch around it.
 pub(super) fn find(body: &Body, cfg: &Cfg, slots: &[Slots], first: u32) -> Vec<(u32, u32)> {
-    let op = |at: &u32| read::op(&body.instructions[*at as usize]);
-    let predecessors = cfg.predecessors();
-    let mut found = Vec::new();
-    for (block, before) in cfg.blocks.iter().zip(&predecessors) {
-        let ([before], [join]) = (before.as_slice(), block.successors.as_slice()) else { continue };
-        let before = cfg.block(*before);
-        let Some(branch) = before.instructions.clone().next_back() else { continue };
-        let is_over = before.successors.len() == 2 && before.successors.contains(join);
-        let places = block.instructions.clone();
-        let issued: u32 = places.clone().map(|at| u32::from(slots[at as usize].issued)).sum();
-        if is_over && issued <= MOST && places.clone().all(|at| can_be_guarded(&op(&at))) {
-            let accesses = places.filter(|at| is_access(&op(at)));
-            found.extend(accesses.map(|at| (first + at, first + branch)));
-        }
-    }
-    found
+    let is_access = |at: &u32| is_access(&read::op(&body.instructions[*at as usize]));
+    let accesses = |Guarded { before, block, .. }| {
+        let branch = cfg.blocks[before].instructions.end - 1;
+        let places = cfg.blocks[block].instructions.clone().filter(is_access);
+        places.map(move |at| (first + at, first + branch)).collect::<Vec<_>>()
+    };
+    bodies(body, cfg, slots).into_iter().flat_map(accesses).collect()
 }
 
 /// Returns true for an instruction that a guard suffices for: it leads nowhere else, and waits for no other thread.

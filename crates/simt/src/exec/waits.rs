@@ -25,13 +25,16 @@
 //!
 //! ptxas moves loads up within a basic block, as far as their addresses allow, and stores, barriers and divisions between, which
 //! branch to their rare cases. So the order is not that of the text: [`scheduled`] puts first what depends on no load of the block, then what depends on one, and so on.
+//! A short body of a branch becomes [conditional instructions](super::predicated), so that what is before the branch, in the body and
+//! behind it is one basic block to ptxas: loads under a condition do not wait for those before it.
 
 use super::loops;
+use super::predicated;
 use super::read;
 use super::unrolled::Unrolled;
 use super::uses::Uses;
 use crate::count::Slots;
-use crate::ptx::cfg::{Block, Cfg};
+use crate::ptx::cfg::{Block, BlockId, Cfg};
 use crate::ptx::op::copies::Copying;
 use crate::ptx::op::memory::Memory;
 use crate::ptx::op::words::AddressSpace;
@@ -186,15 +189,16 @@ pub(super) fn find(
         return Waits { sites: Vec::new(), round_trips: 0, phased: false };
     }
     let innermost = loops::innermost(cfg);
+    let straights = straights(body, cfg, slots);
     let mut before: Vec<State> = vec![State::default(); cfg.blocks.len()];
     let mut waits = vec![Wait::Never; body.instructions.len()];
     let mut phased = false;
     // The first pass follows the text; the second adds what loops carry round.
     for _ in 0..2 {
-        for (index, block) in cfg.blocks.iter().enumerate() {
-            let mut state = before[index].clone();
-            let around = &innermost[index];
-            for at in scheduled(block, (&kinds, slots), uses, first) {
+        for straight in &straights {
+            let mut state = before[straight[0].block].clone();
+            for (index, at) in scheduled(cfg, straight, (&kinds, slots), uses, first) {
+                let around = &innermost[index];
                 let place = (first + at) as usize;
                 let kind = kinds[at as usize];
                 let sources = uses.sources(place);
@@ -227,7 +231,9 @@ pub(super) fn find(
                     Kind::CopyAwaited | Kind::Other => {}
                 }
             }
-            for next in &block.successors {
+            let is_inside = |next: &BlockId| straight.iter().any(|part| part.block == next.0 as usize);
+            let ways = straight.iter().flat_map(|part| &cfg.blocks[part.block].successors);
+            for next in ways.filter(|next| !is_inside(next)) {
                 before[next.0 as usize].join(&state);
             }
         }
@@ -281,31 +287,94 @@ impl Wait {
     }
 }
 
-/// The instructions of a block in the order in which ptxas issues them: between two instructions that loads do not cross,
-/// ascending by the number of loads that depend on each other before them.
-fn scheduled(block: &Block, (kinds, slots): (&[Kind], &[Slots]), uses: &Uses, first: u32) -> Vec<u32> {
-    let mut order = Vec::with_capacity(block.instructions.len());
-    let mut segment: Vec<(u32, u32)> = Vec::new();
+/// A basic block of several that ptxas makes one.
+struct Part {
+    block: usize,
+    /// True if it is the body of the branch before it.
+    is_guarded: bool,
+}
+
+/// The basic blocks, those together that ptxas makes one: a block, a short body that it branches around, the block behind it, and so on.
+fn straights(body: &Body, cfg: &Cfg, slots: &[Slots]) -> Vec<Vec<Part>> {
+    let predecessors = cfg.predecessors();
+    let guarded = predicated::bodies(body, cfg, slots);
+    let mut straights: Vec<Vec<Part>> = Vec::new();
+    let mut taken = vec![false; cfg.blocks.len()];
+    for first in 0..cfg.blocks.len() {
+        if taken[first] {
+            continue;
+        }
+        let mut straight = vec![Part { block: first, is_guarded: false }];
+        while let Some(&Part { block: last, is_guarded: false }) = straight.last()
+            && let Some(one) = guarded.iter().find(|one| one.before == last)
+            && last < one.block
+            && one.block < one.join
+        {
+            straight.push(Part { block: one.block, is_guarded: true });
+            // Whether nothing but the branch and the body leads to the block behind them.
+            let ways = &predecessors[one.join];
+            let leads_only_here = |way: &BlockId| {
+                let is_way_round = predecessors[way.0 as usize] == [BlockId(last as u32)];
+                [last, one.block].contains(&(way.0 as usize)) || is_way_round
+            };
+            if ways.len() != 2 || !ways.iter().all(leads_only_here) || taken[one.join] {
+                break;
+            }
+            straight.push(Part { block: one.join, is_guarded: false });
+        }
+        straight.iter().for_each(|part| taken[part.block] = true);
+        straights.push(straight);
+    }
+    straights
+}
+
+/// The instructions of such blocks in the order in which ptxas issues them, each with its block: between two instructions that loads do
+/// not cross, ascending by the number of loads that depend on each other before them.
+fn scheduled(
+    cfg: &Cfg,
+    straight: &[Part],
+    (kinds, slots): (&[Kind], &[Slots]),
+    uses: &Uses,
+    first: u32,
+) -> Vec<(usize, u32)> {
+    let mut order = Vec::new();
+    let mut segment: Vec<(u32, usize, u32)> = Vec::new();
     // Loads behind which each column's value comes, in this segment.
     let mut levels: HashMap<u32, u32> = HashMap::new();
-    for at in block.instructions.clone() {
-        let place = (first + at) as usize;
-        let level = uses.sources(place).iter().filter_map(|slot| levels.get(&slot.cell)).max();
-        let level = level.copied().unwrap_or(0);
-        let is_load = kinds[at as usize] == Kind::Load;
-        levels.extend(uses.results(place).iter().map(|slot| (slot.cell, level + u32::from(is_load))));
-        segment.push((level, at));
-        let stops =
-            slots[at as usize].is_sequence() || !matches!(kinds[at as usize], Kind::Load | Kind::Other);
-        if stops || at + 1 == block.instructions.end {
-            // What ends a segment stays behind it.
-            let last = segment.pop();
-            segment.sort_by_key(|(level, _)| *level);
-            order.extend(segment.drain(..).chain(last).map(|(_, at)| at));
-            levels.clear();
+    let mut of_branch = 0;
+    for &Part { block, is_guarded } in straight {
+        let guard = if is_guarded { of_branch } else { 0 };
+        for at in cfg.blocks[block].instructions.clone() {
+            let place = (first + at) as usize;
+            let level = uses.sources(place).iter().filter_map(|slot| levels.get(&slot.cell)).max();
+            let level = level.copied().unwrap_or(0).max(guard);
+            let is_load = kinds[at as usize] == Kind::Load;
+            for slot in uses.results(place).iter() {
+                let new = level + u32::from(is_load);
+                // Under a condition the value of before may stay.
+                let old = levels.get(&slot.cell).filter(|_| is_guarded).copied().unwrap_or(0);
+                levels.insert(slot.cell, new.max(old));
+            }
+            of_branch = level;
+            segment.push((level, block, at));
+            let stops =
+                slots[at as usize].is_sequence() || !matches!(kinds[at as usize], Kind::Load | Kind::Other);
+            if stops {
+                flush(&mut segment, &mut order);
+                levels.clear();
+                of_branch = 0;
+            }
         }
     }
+    flush(&mut segment, &mut order);
     order
+}
+
+/// Moves a segment to the order. What ends it stays behind it.
+fn flush(segment: &mut Vec<(u32, usize, u32)>, order: &mut Vec<(usize, u32)>) {
+    let last = segment.pop();
+    segment.sort_by_key(|(level, ..)| *level);
+    order.extend(segment.drain(..).chain(last).map(|(_, block, at)| (block, at)));
 }
 
 /// True if the loads of several iterations of an unrolled loop are in flight together: nothing stops a load from moving above
