@@ -193,7 +193,11 @@ pub struct LaunchCounters {
     /// Of the sectors that loads request from L2, those that L1 has for another block of the same multiprocessor: an estimate.
     #[serde(default, skip_serializing_if = "is_default")]
     pub l2_sectors_shared: u64,
-    /// Of the same, those that a block requests again because L1 has lost them, and that L2 has lost as well: an estimate, not in
+    /// Sectors of loads that L1 has for a block by itself, and not beside what the block's other warps load and store: an estimate, not in
+    /// `l2_sectors_read`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub l2_sectors_spilled: u64,
+    /// Of all these, those that a block requests again because L1 has lost them, and that L2 has lost as well: an estimate, not in
     /// `dram_read`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub l2_sectors_again: u64,

@@ -43,7 +43,7 @@ pub(crate) use trace::{Recorder, Sample};
 
 use crate::cards::Card;
 use crate::coalescing::SECTOR_BYTES;
-use crate::count::Modelled;
+use crate::count::{Modelled, model_on};
 use crate::exec::SiteInfo;
 use crate::model::{Counters, LaunchTime};
 use code::Code;
@@ -204,7 +204,7 @@ impl Launch<'_> {
 
     /// What a sector costs, if this many of each block pass L2 and take the time of the formula together.
     fn rates(&self, sectors_of_block: f64) -> Rates {
-        let mut model = self.counters.model();
+        let mut model = model_on(self.counters, self.card);
         (model.hottest_rounds, model.slice_rounds, model.hottest_operations) = (0.0, 0.0, 0.0);
         let time = LaunchTime::new(&model, self.card);
         let busy = f64::from(self.card.multiprocessors).min(model.blocks);

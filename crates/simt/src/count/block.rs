@@ -9,6 +9,7 @@
 //! sectors read, and L2 gets them as one group. Block 1 finds none of block 0's sectors in its L1.
 
 use super::group::{EMPTY, FREE, Group, Slot, Tally};
+use super::spilled::Spilled;
 use super::takes::Takes;
 use crate::coalescing::LANES;
 
@@ -55,6 +56,8 @@ pub(super) struct BlockMemory {
     loaded: bool,
     /// See [`L1::share`](super::l1::L1::share).
     share: u32,
+    /// Of the current block.
+    spilled: Spilled,
     /// Counts of all loads through L1, of all blocks.
     pub(super) tally: Tally,
 }
@@ -72,6 +75,7 @@ impl BlockMemory {
             origin: FIRST_ORIGIN,
             loaded: false,
             share,
+            spilled: Spilled::default(),
             tally: Tally::default(),
         };
         new.resize(FEWEST_SLOTS);
@@ -272,7 +276,7 @@ impl BlockMemory {
             missed += slot.load_scattered(&mut now, sectors, (origin, share), &mut tally);
         }
         self.live += new as usize;
-        self.tally += tally;
+        self.count(tally, missed);
         *clock = now;
         missed
     }
@@ -292,6 +296,7 @@ impl BlockMemory {
             rewritten += slot.access(sectors, reads, writes);
         }
         self.live += new as usize;
+        self.stored(takes.sectors[..takes.count].iter().map(|sectors| sectors.count_ones()).sum(), rewritten, [reads, writes]);
         rewritten
     }
 
@@ -307,7 +312,26 @@ impl BlockMemory {
         let at = self.find_slot(index, list);
         let slot = &mut self.slots[at];
         slot.begin_loads(self.origin);
-        slot.load(clock, sectors, self.share, &mut self.tally)
+        let mut tally = Tally::default();
+        let missed = slot.load(clock, sectors, self.share, &mut tally);
+        self.count(tally, missed);
+        missed
+    }
+
+    /// Counts look-ups of L1, of which so many sectors missed.
+    #[inline(always)]
+    fn count(&mut self, tally: Tally, missed: u32) {
+        self.tally += tally;
+        self.spilled.brought += u64::from(missed);
+        if tally.far.any() {
+            self.spilled.note(tally.far);
+        }
+    }
+
+    /// Counts what is stored and was not before: stores take places in L1, atomics none.
+    #[inline(always)]
+    fn stored(&mut self, sectors: u32, rewritten: u32, [reads, writes]: [bool; 2]) {
+        self.spilled.brought += u64::from(if writes && !reads { sectors - rewritten } else { 0 });
     }
 
     /// Accesses sectors past L1: see [`Slot::access`].
@@ -322,7 +346,9 @@ impl BlockMemory {
         let at = self.find_slot(index, list);
         let slot = &mut self.slots[at];
         slot.begin_accesses(self.block);
-        slot.access(sectors, reads, writes)
+        let rewritten = slot.access(sectors, reads, writes);
+        self.stored(sectors.count_ones(), rewritten, [reads, writes]);
+        rewritten
     }
 
     /// Returns the clock of a warp.
@@ -352,7 +378,7 @@ impl BlockMemory {
             let high = (sectors >> 32) as u32;
             missed += self.loaded_near(hint, index + 1, list).load(&mut clock, high, share, &mut tally);
         }
-        self.tally += tally;
+        self.count(tally, missed);
         *self.clock(warp) = clock;
         missed
     }
@@ -373,6 +399,7 @@ impl BlockMemory {
             let high = (sectors >> 32) as u32;
             rewritten += self.accessed_near(hint, index + 1, list).access(high, reads, writes);
         }
+        self.stored(sectors.count_ones(), rewritten, [reads, writes]);
         rewritten
     }
 
@@ -384,10 +411,12 @@ impl BlockMemory {
         let mut is_over = alone || self.occupied.len() > MOST_KEPT;
         if std::mem::take(&mut self.loaded) {
             let last = self.clocks.into_iter().fold(self.origin, u32::max);
+            self.tally.spilled += self.spilled.end_block(last - self.origin);
             is_over |= last >= LAST_ORIGIN;
             self.origin = if last < LAST_ORIGIN { last + 1 } else { FIRST_ORIGIN };
             self.clocks.fill(self.origin);
         }
+        self.spilled = Spilled::default();
         if is_over {
             self.drain(list);
         }

@@ -6,16 +6,24 @@
 //! misses in between.
 //!
 //! For example, with a share of 1000 sectors, warp 0 loads a group at time 0 (4 of 32 sectors, its clock goes to 4) and again at
-//! time 900: all 4 hit, and the group's time becomes 900. At time 1900 they miss. A warp 1 that has only come to 10
+//! time 900: all 4 hit, and the group's time becomes 904, as if it came anew. At time 1904 they miss. A warp 1 that has only come to 10
 //! by then and loads the same group hits too, because the distance is taken either way, and goes on from the group's time: it
 //! runs beside warp 0 on a card, and is behind only because the simulator executes it later.
+//!
+//! A clock knows nothing of what other warps bring in meanwhile, or of what is stored, which takes places in L1 as well. So hits far
+//! behind are [set apart](Tally::far), and at the end of the block those count as spilled that L1 had no room for
+//! ([`spilled`](super::spilled)).
 
 use super::hidden::hidden;
+use super::spilled::{self, Far};
 use std::hint::select_unpredictable;
 use std::ops::AddAssign;
 
 /// Log2 of the bytes of a group, the unit of the table: 32 sectors, one bit each in a mask.
 pub(super) const GROUP_SHIFT: u32 = 10;
+
+/// Most sectors of a group that a request wants whose lanes are side by side: two lines.
+const WALK: u32 = 8;
 
 /// The index of a slot without a group.
 pub(super) const FREE: u64 = u64::MAX;
@@ -59,6 +67,10 @@ pub(super) struct Tally {
     pub(super) hits: u64,
     /// Those among them that another warp had loaded at the same point of its way. Side by side, they are on the way still.
     pub(super) behind: u64,
+    /// Sectors that hit far behind, of this look-up.
+    pub(super) far: Far,
+    /// Sectors that hit here and would not beside other warps' data.
+    pub(super) spilled: u64,
 }
 
 impl Tally {
@@ -76,6 +88,7 @@ impl AddAssign for Tally {
         self.lost += other.lost;
         self.hits += other.hits;
         self.behind += other.behind;
+        self.spilled += other.spilled;
     }
 }
 
@@ -106,8 +119,9 @@ impl Slot {
     #[inline(always)]
     pub(super) fn load(&mut self, clock: &mut u32, sectors: u32, share: u32, tally: &mut Tally) -> u32 {
         // A branch, so that what follows need not wait for the clock.
-        if clock.abs_diff(self.time) >= share {
-            tally.lost += evict(self);
+        let distance = clock.abs_diff(self.time);
+        if spilled::is_far(distance, share) && self.cached != 0 {
+            look_far(self, clock, sectors, (distance, share), tally);
         }
         let missed = sectors & !self.cached;
         tally.looked_up(missed, self.time > *clock);
@@ -133,8 +147,9 @@ impl Slot {
         tally: &mut Tally,
     ) -> u32 {
         let is_stale = self.time < origin;
-        if clock.abs_diff(select_unpredictable(is_stale, *clock, self.time)) >= share {
-            tally.lost += evict(self);
+        let distance = clock.abs_diff(select_unpredictable(is_stale, *clock, self.time));
+        if spilled::is_far(distance, share) {
+            look_far(self, clock, sectors, (distance, share), tally);
         }
         let cached = select_unpredictable(is_stale, 0, self.cached);
         let missed = sectors & !cached;
@@ -162,9 +177,25 @@ impl Slot {
     }
 }
 
-/// Empties a group's part of L1, and returns how many sectors it had.
+/// Looks up these sectors of a group that was loaded long ago, which beyond the share L1 has lost.
+///
+/// Where a warp walks through data again, all that it comes to lies as far behind as the whole is long, which takes a clock that goes on.
+/// A group has one time for all its sectors, which is new after this, so that the request for the lowest of them stands for all.
 #[cold]
 #[inline(never)]
-fn evict(slot: &mut Slot) -> u64 {
-    std::mem::take(&mut slot.cached).count_ones().into()
+fn look_far(slot: &mut Slot, clock: &mut u32, sectors: u32, (distance, share): (u32, u32), tally: &mut Tally) {
+    let cached = slot.cached;
+    let is_walk = sectors & sectors >> 1 & sectors >> 2 & sectors >> 3 != 0 && sectors.count_ones() <= WALK;
+    let counted = match (is_walk, sectors & cached & cached.wrapping_neg() != 0) {
+        (true, true) => cached.count_ones(),
+        (true, false) => 0,
+        (false, _) => (cached & sectors).count_ones(),
+    };
+    if distance >= share {
+        slot.cached = 0;
+        tally.lost += u64::from(counted);
+    } else if *clock > slot.time {
+        tally.far.note(distance, share, counted);
+        *clock = clock.saturating_add(if is_walk { counted } else { 0 });
+    }
 }

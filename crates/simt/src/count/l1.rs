@@ -1,7 +1,8 @@
 //! The rules of L1 by compute capability: the accesses that it caches, and its size per block.
 
-use crate::cards::{Card, Occupancy};
-use crate::coalescing::ComputeCapability;
+use super::shape::LaunchShape;
+use crate::cards::Card;
+use crate::coalescing::{ComputeCapability, SECTOR_BYTES};
 
 const KIB: u64 = 1 << 10;
 
@@ -39,14 +40,15 @@ pub(super) struct L1 {
 }
 
 impl L1 {
-    /// Returns the rules of a card for blocks with `shared_bytes` each.
+    /// Returns the rules of a card for a launch.
     ///
     /// 2.x caches global loads, by lines (CUDA C Programming Guide 5.0, F.4.2). 3.x does not, but has the read-only
     /// path from 3.2 on. From 5.0 on both are one.
-    pub(super) fn new(card: &Card, occupancy: &Occupancy, shared_bytes: u64) -> Self {
+    pub(super) fn new(card: &Card, shape: &LaunchShape) -> Self {
         let capability = card.compute_capability;
-        let blocks = u64::from(occupancy.blocks.max(1));
-        let share = bytes(capability, shared_bytes * blocks) / blocks / 32;
+        let room = u64::from(shape.occupancy.blocks.max(1));
+        let blocks = shape.blocks().div_ceil(card.multiprocessors.into()).clamp(1, room);
+        let share = bytes(capability, u64::from(shape.shared_bytes) * room) / blocks / SECTOR_BYTES;
         Self {
             loads: capability.major == 2 || capability.major >= 5,
             read_only: capability.major == 2 || capability.at_least(3, 2),

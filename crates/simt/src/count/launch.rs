@@ -110,12 +110,24 @@ pub trait Modelled {
     fn worst_by_line(&self, sites: &[SiteInfo]) -> BTreeMap<SourcePlace, &Access>;
 }
 
+/// Returns [`Modelled::model`] with what a card fetches again.
+pub(crate) fn model_on(launch: &LaunchCounters, card: &Card) -> Counters {
+    let mut counters = launch.model();
+    let again = launch.l2_sectors_again as f64 * SECTOR_BYTES as f64;
+    counters.dram_read.granules += again / f64::from(card.dram_granule_bytes);
+    counters.dram_read.lines += again / LINE_BYTES as f64;
+    counters.dram_read.pages += again / f64::from(card.dram_page_bytes);
+    counters
+}
+
 impl Modelled for LaunchCounters {
     fn model(&self) -> Counters {
         let total = &self.total;
         let memory = total.global() + total.local_loads + total.local_stores;
         let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-        let l1_hit_share = share(total.loads.requests_in_l1, total.loads.requests);
+        let in_l1 = total.loads.sectors.saturating_sub(total.loads.l2_sectors);
+        let kept = 1.0 - share(self.l2_sectors_spilled, in_l1).min(1.0);
+        let l1_hit_share = kept * share(total.loads.requests_in_l1, total.loads.requests);
         let in_step = l1_hit_share * merging(&total.stores, self.warps);
         let merged = total.stores.rewritten as f64 * in_step;
         Counters {
@@ -174,7 +186,8 @@ impl Modelled for LaunchCounters {
             looped_wide_operations: self.looped.wide_operations as f64,
             matched_values: self.matched_values as f64,
             constant_turns: (total.constant.requests + total.constant.replays) as f64,
-            l2_sectors_read: self.l2_sectors_read.saturating_sub(self.l2_sectors_shared) as f64,
+            l2_sectors_read: (self.l2_sectors_read + self.l2_sectors_spilled)
+                .saturating_sub(self.l2_sectors_shared) as f64,
             l2_sectors_written: self.l2_sectors_written as f64 - merged,
             reduced_sectors: self.reduced_sectors as f64,
             returned_sectors: total.atomics.l2_sectors.saturating_sub(self.reduced_sectors) as f64,
@@ -192,12 +205,7 @@ impl Modelled for LaunchCounters {
     }
 
     fn time_of(&self, busy_ns: f64, card: &Card) -> LaunchTime {
-        let mut counters = Counters { busy_ns, ..self.model() };
-        let again = self.l2_sectors_again as f64 * SECTOR_BYTES as f64;
-        counters.dram_read.granules += again / f64::from(card.dram_granule_bytes);
-        counters.dram_read.lines += again / LINE_BYTES as f64;
-        counters.dram_read.pages += again / f64::from(card.dram_page_bytes);
-        LaunchTime::new(&counters, card)
+        LaunchTime::new(&Counters { busy_ns, ..model_on(self, card) }, card)
     }
 
     fn l2_hit_share(&self, card: &Card) -> f64 {

@@ -137,6 +137,7 @@ impl Merged {
             l2_sectors_unread: self.l2.unread(),
             l2_sectors_shared: self.shared(shape, total.loads.l2_sectors, totals),
             l1_hits_behind: totals.tally.behind as f64 / totals.tally.hits.max(1) as f64,
+            l2_sectors_spilled: totals.tally.spilled,
             l2_sectors_again: self.fetched_again(rules, totals, total.stores.l2_sectors),
             float_atomics: float_atomics.sum(),
             reduced_sectors: reduced_sectors.sum(),
@@ -173,7 +174,7 @@ impl Merged {
         let windows = totals.blocks as f64 / rules.cut.window as f64;
         let bytes = (self.common.distinct() + stored) as f64 * SECTOR_BYTES as f64 / windows.max(1.0);
         let share = bytes / capacity(self.l2.card(), 0).max(1) as f64;
-        (((share - 1.0) / 0.4).clamp(0.0, 1.0) * totals.tally.lost as f64) as u64
+        (((share - 1.0) / 0.4).clamp(0.0, 1.0) * (totals.tally.lost + totals.tally.spilled) as f64) as u64
     }
 
     /// Begins the part to which the next groups belong.

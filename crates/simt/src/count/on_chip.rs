@@ -35,8 +35,9 @@ impl CounterObserver {
     }
 
     pub(super) fn shared_wavefronts(&mut self, at: At, access: &Access<'_>) -> Wavefronts {
+        let way = if access.operation == Operation::Load { Way::Load } else { Way::Store };
         if let Some(Merged { back, bytes }) = self.run.merged(at.site) {
-            // Another load of the same request brings these bytes as well, or this one those of others.
+            // Another access of the same request has these bytes as well, or this one those of others.
             if bytes == 0 {
                 return Wavefronts::default();
             }
@@ -45,11 +46,10 @@ impl CounterObserver {
                 addresses: &addresses,
                 active: access.active,
                 bytes: bytes.into(),
-                access: Way::Load,
+                access: way,
             };
             return self.run.shared.wavefronts(at.site, &whole, false);
         }
-        let way = if access.operation == Operation::Load { Way::Load } else { Way::Store };
         let request =
             Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };
         // An atomic that counts takes the lanes of an address together.

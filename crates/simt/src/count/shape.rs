@@ -231,7 +231,7 @@ impl Rules {
                 2 | 3 => Generation::Parts,
                 _ => Generation::Sectors,
             },
-            l1: L1::new(card, &shape.occupancy, u64::from(shape.shared_bytes)),
+            l1: L1::new(card, shape),
             banks: BankRule::new(capability, shape.bank_mode),
             capability,
             page_shift: card.dram_page_bytes.trailing_zeros(),

@@ -1,7 +1,7 @@
-//! Finds loads from shared memory that ptxas merges into one of 8 or 16 bytes.
+//! Finds loads from shared memory, and stores to it, that ptxas merges into one of 8 or 16 bytes.
 //!
 //! Loads of one basic block merge where they read adjacent words behind the same register, nothing between them writes memory,
-//! and ptxas can prove that the whole lies at a multiple of its size. It places shared variables at multiples of 16 bytes, and
+//! and ptxas can prove that the whole lies at a multiple of its size. So do stores between which nothing accesses shared memory. It places shared variables at multiples of 16 bytes, and
 //! follows multiplications, shifts and additions of known factors from there. For example, with a row of 8 words for each thread:
 //!
 //! ```text
@@ -14,7 +14,8 @@
 //! ```
 //!
 //! Seen in what ptxas 13.5 makes for `sm_90` of kernels in the seen half of the program `fidelity` (`dct_8x8`, `dgemm_tile`,
-//! `covariance`). Without it a simulated `dgemm_tile` takes a third more wavefronts than Nsight Compute counts.
+//! `covariance`). Without it a simulated `dgemm_tile` takes a third more wavefronts than Nsight Compute counts. Of the stores of
+//! `fft_shared_256`, a complex number each, it makes `STS.64`.
 
 use std::collections::HashMap;
 
@@ -26,12 +27,12 @@ use crate::ptx::op::memory::Memory;
 use crate::ptx::op::words::{AddressSpace, Part};
 use crate::ptx::{AddressBase, Body, Instruction, Operand, RegisterId, ScalarType};
 
-/// The part of a load in the one that ptxas merges it with others into.
+/// The part of a load or a store in the one that ptxas merges it with others into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Merged {
-    /// Distance in bytes from the load's own address to the first of the merged one.
+    /// Distance in bytes from the first address of the merged one to the own address.
     pub back: u8,
-    /// Bytes of the merged load; 0 if another instruction loads these as well.
+    /// Bytes of the merged one; 0 if another instruction accesses these as well.
     pub bytes: u8,
 }
 
@@ -41,60 +42,77 @@ const OF_VARIABLES: u32 = 4;
 /// More than any address has.
 const ALL: u32 = 64;
 
-/// Returns the loads of a function that merge, by the index of the instruction.
+/// Returns the loads and stores of a function that merge, by the index of the instruction.
 pub(super) fn find(body: &Body, cfg: &Cfg) -> Vec<(u32, Merged)> {
-    if !body.instructions.iter().any(|instruction| load(0, instruction).is_some()) {
+    if !body.instructions.iter().any(|instruction| access(0, instruction).is_some()) {
         return Vec::new();
     }
     let zeros = trailing_zeros(body);
     let mut found = Vec::new();
     for block in &cfg.blocks {
-        let mut open: Vec<Load> = Vec::new();
+        let [mut loads, mut stores] = [Vec::new(), Vec::new()];
         for at in block.instructions.clone() {
             let instruction = &body.instructions[at as usize];
-            if let Some(load) = load(at, instruction) {
-                open.push(load);
-            } else if ends(instruction) {
-                merge(&mut open, &zeros, &mut found);
+            let op = read::op(instruction);
+            let access = access(at, instruction);
+            if ends(&op) {
+                merge(&mut loads, &zeros, &mut found);
+            }
+            if ends(&op) && access.is_none() || op.loads() && op.space().is_some_and(AddressSpace::is_shared) {
+                merge(&mut stores, &zeros, &mut found);
+            }
+            if let Some(access) = access {
+                let open: &mut Vec<Access> = if op.stores() { &mut stores } else { &mut loads };
+                // A store behind another register may be to the same place.
+                if op.stores() && open.first().is_some_and(|one| one.base != access.base) {
+                    merge(open, &zeros, &mut found);
+                }
+                open.push(access);
             }
             // An address register that changes begins another address.
             let mut moves = false;
             if let Some(made) = instruction.operands.first() {
-                each_register(made, &mut |made| moves |= open.iter().any(|load| load.base == made));
+                let mut is_base = |made| moves |= loads.iter().chain(&stores).any(|one| one.base == made);
+                each_register(made, &mut is_base);
             }
             if moves {
-                merge(&mut open, &zeros, &mut found);
+                merge(&mut loads, &zeros, &mut found);
+                merge(&mut stores, &zeros, &mut found);
             }
         }
-        merge(&mut open, &zeros, &mut found);
+        merge(&mut loads, &zeros, &mut found);
+        merge(&mut stores, &zeros, &mut found);
     }
     found.sort_unstable_by_key(|(at, _)| *at);
     found
 }
 
-struct Load {
+/// A load or a store that may merge.
+struct Access {
     at: u32,
     base: RegisterId,
     offset: i64,
     bytes: u32,
 }
 
-/// Returns a load from shared memory that may merge.
-fn load(at: u32, instruction: &Instruction) -> Option<Load> {
-    let Ok(Op::Memory(Memory::Ld(access))) = instruction.opcode.op() else { return None };
+/// Returns an access to shared memory that may merge.
+fn access(at: u32, instruction: &Instruction) -> Option<Access> {
+    let (access, address) = match (instruction.opcode.op(), instruction.operands.as_slice()) {
+        (Ok(Op::Memory(Memory::Ld(access))), [_, Operand::Address(address)])
+        | (Ok(Op::Memory(Memory::St(access))), [Operand::Address(address), _]) => (access, address),
+        _ => return None,
+    };
     let is_plain = access.order.is_none() && access.elements == 1 && instruction.guard.is_none();
     if !is_plain || !access.space.is_some_and(AddressSpace::is_shared) {
         return None;
     }
-    let [_, Operand::Address(address)] = instruction.operands.as_slice() else { return None };
     let AddressBase::Register(base) = address.base else { return None };
     let bytes = access.scalar.size().filter(|bytes| matches!(bytes, 4 | 8))?;
-    Some(Load { at, base, offset: address.offset, bytes })
+    Some(Access { at, base, offset: address.offset, bytes })
 }
 
 /// True for what loads do not cross.
-fn ends(instruction: &Instruction) -> bool {
-    let op = read::op(instruction);
+fn ends(op: &Op) -> bool {
     let stores = op.stores() && op.space() != Some(AddressSpace::Global);
     stores
         || op.awaits().is_some()
@@ -102,9 +120,9 @@ fn ends(instruction: &Instruction) -> bool {
         || matches!(op, Op::Memory(Memory::Atomic(_)) | Op::Call | Op::Memory(Memory::Fence(_)))
 }
 
-/// Merges what it can of the open loads: 16 bytes, or 8.
-fn merge(open: &mut Vec<Load>, zeros: &HashMap<RegisterId, u32>, found: &mut Vec<(u32, Merged)>) {
-    open.sort_by_key(|load| (load.base, load.bytes, load.offset));
+/// Merges what it can of the open accesses: 16 bytes, or 8.
+fn merge(open: &mut Vec<Access>, zeros: &HashMap<RegisterId, u32>, found: &mut Vec<(u32, Merged)>) {
+    open.sort_by_key(|one| (one.base, one.bytes, one.offset));
     let mut rest = open.as_slice();
     while let [first, ..] = rest {
         let aligned = |bytes: u32| {
@@ -114,10 +132,10 @@ fn merge(open: &mut Vec<Load>, zeros: &HashMap<RegisterId, u32>, found: &mut Vec
         let adjacent = |bytes: u32| {
             let count = (bytes / first.bytes) as usize;
             let part = rest.get(..count).filter(|_| count > 1)?;
-            let follows = |(index, load): (i64, &Load)| {
-                load.base == first.base
-                    && load.bytes == first.bytes
-                    && load.offset == first.offset + index * i64::from(first.bytes)
+            let follows = |(index, one): (i64, &Access)| {
+                one.base == first.base
+                    && one.bytes == first.bytes
+                    && one.offset == first.offset + index * i64::from(first.bytes)
             };
             ((0..).zip(part).all(follows) && aligned(bytes)).then_some((part, bytes))
         };
@@ -125,11 +143,11 @@ fn merge(open: &mut Vec<Load>, zeros: &HashMap<RegisterId, u32>, found: &mut Vec
             rest = &rest[1..];
             continue;
         };
-        let earliest = part.iter().map(|load| load.at).min();
-        found.extend(part.iter().map(|load| {
-            let whole = Some(load.at) == earliest;
-            let back = (load.offset - first.offset) as u8;
-            (load.at, Merged { back, bytes: if whole { bytes as u8 } else { 0 } })
+        let earliest = part.iter().map(|one| one.at).min();
+        found.extend(part.iter().map(|one| {
+            let whole = Some(one.at) == earliest;
+            let back = (one.offset - first.offset) as u8;
+            (one.at, Merged { back, bytes: if whole { bytes as u8 } else { 0 } })
         }));
         rest = &rest[part.len()..];
     }

@@ -50,7 +50,7 @@ pub(super) struct Instruction {
     pub(super) iterations: u32,
     /// True if the machine code has it once for all of these.
     pub(super) is_once: bool,
-    /// True for a load from shared memory that another one brings as well.
+    /// True for an access to shared memory that is part of another one.
     pub(super) is_merged: bool,
     /// True in a basic block that ptxas makes conditional instructions.
     pub(super) is_predicated: bool,

@@ -153,6 +153,12 @@ impl<'a> Memory<'a> {
                 at
             }
             Operation::Store | Operation::Reduction | Operation::Atomic => {
+                if request.operation == Operation::Store {
+                    // What is stored takes a place, whether it is loaded later or not.
+                    for &sector in sectors {
+                        self.l1.line(sector / 4);
+                    }
+                }
                 self.pass(at, sectors.len() as f64);
                 let behind = self.l2.free.max(self.dram.free) - MOST_BEHIND;
                 self.pipeline = self.pipeline.max(behind);
