@@ -5,7 +5,7 @@
 //! more than one that it describes badly. [`Fit::descend`] changes one constant after the other by a factor, keeps what helps, and
 //! makes the factors smaller until nothing helps.
 //!
-//! Rows of the unseen half are left out.
+//! Rows of the unseen kernels are left out.
 
 use crate::{
     cases,
@@ -142,7 +142,7 @@ impl Set {
     }
 }
 
-/// Pairs the rows of two files, without those that failed verification and those of the unseen half.
+/// Pairs the rows of two files, without those that failed verification and those of the unseen kernels.
 fn read_points(measured: &Path, simulated: &Path) -> Result<Vec<Point>> {
     let text = fs::read_to_string(measured).with_context(|| format!("cannot read {}", measured.display()))?;
     if text.contains("coalesce.record/") {

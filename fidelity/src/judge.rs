@@ -1,6 +1,6 @@
-//! Compares measured with simulated rows: the ratio of each case but those of the unseen half, and the errors of each group.
+//! Compares measured with simulated rows: the ratio of each case but those of the unseen kernels, and the errors of each group.
 //!
-//! Rows of the unseen half stay unnamed unless they are asked for: who changes the model must not know where it fails there.
+//! Rows of the unseen kernels stay unnamed unless they are asked for: who changes the model must not know where it fails there.
 
 use crate::{
     cases::Group,
@@ -36,14 +36,14 @@ pub(crate) struct Options {
     /// Shows the model's terms beside each ratio
     #[arg(long)]
     terms: bool,
-    /// Names the rows of the unseen half too, here and in the page; without it only their number and errors are told, so that
-    /// the model is not changed for them. Once looked at, this half is no judge any more
+    /// Names the rows of the unseen kernels too, here and in the page; without it only their number and errors are told, so that
+    /// the model is not changed for them. Once looked at, they judge no more
     #[arg(long)]
     reveal: bool,
     /// Writes the errors of each group into this page, between its markers
     #[arg(long)]
     page: Option<PathBuf>,
-    /// Writes the ratios of the unseen half into this file, by which the doubt of other kernels' times is judged:
+    /// Writes the ratios of the unseen kernels into this file, by which the doubt of other kernels' times is judged:
     /// crates/record/residuals/others.jsonl
     #[arg(long)]
     residuals: Option<PathBuf>,
@@ -183,7 +183,7 @@ pub(crate) fn reasons(untimed: &[Pair], group: Group) -> BTreeMap<&str, usize> {
     reasons
 }
 
-/// Writes how the unseen half fared: a line of JSON for each row, without its name and sorted by its content.
+/// Writes how the unseen kernels fared: a line of JSON for each row, without its name and sorted by its content.
 fn write_residuals(file: &Path, pairs: &[Pair], card: &Card) -> Result<()> {
     let line = |pair: &Pair| {
         let time = pair.simulated.counted.as_ref().map(|counted| counted.launch.time(card));

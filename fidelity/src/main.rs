@@ -1,7 +1,7 @@
 //! Judges the time model by kernels of other people's kinds.
 //!
 //! `fidelity --out FILE` runs all cases on a GPU or on a simulated card, verifies each, and writes a line of JSON per case.
-//! `fidelity judge MEASURED SIMULATED` compares two such files. Half of the first kernels are never looked at while the model
+//! `fidelity judge MEASURED SIMULATED` compares two such files. Some kernels are never looked at while the model
 //! is changed; [`Group`] says which.
 
 #![allow(clippy::needless_range_loop, reason = "references read as the kernels do, by index")]
@@ -201,7 +201,7 @@ fn run(options: &Run) -> Result<ExitCode> {
         simulated::forget();
         wrong += u32::from(outcome.fault.is_some());
         let verdict = outcome.fault.as_deref().map_or(String::new(), |fault| format!("  INVALID: {fault}"));
-        // Times of the unseen half are for `judge` alone.
+        // Times of the unseen kernels are for `judge` alone.
         let time = if plan.group.is_open() {
             format!("{:10.2} us", outcome.times.median * 1e3)
         } else {

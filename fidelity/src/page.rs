@@ -16,7 +16,7 @@ const WORST: usize = 10;
 /// The largest error of the picture; larger ones are drawn at its edge.
 const WIDEST: f64 = 1.0;
 
-/// Replaces the part between the markers of a page. Rows of the unseen half are named only if they are to be revealed.
+/// Replaces the part between the markers of a page. Rows of the unseen kernels are named only if they are to be revealed.
 ///
 /// # Errors
 /// The page cannot be read or written, or lacks the markers.
@@ -103,7 +103,9 @@ pub(crate) fn draw(picture: &Path, pairs: &[Pair]) -> Result<()> {
             tenth * 10
         );
     }
-    for (row, (group, colour)) in Group::ALL.into_iter().zip(["#888888", "#1f6fb4", "#c8641e"]).enumerate() {
+    for (row, (group, colour)) in
+        Group::ALL.into_iter().zip(["#888888", "#2e8b57", "#c8641e", "#1f6fb4"]).enumerate()
+    {
         let mut errors: Vec<f64> = of_group(pairs, group).iter().map(|pair| pair.error()).collect();
         if errors.is_empty() {
             continue;

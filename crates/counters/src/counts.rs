@@ -68,7 +68,7 @@ sums! {
         straddling: u64, "is_zero";
         /// Bytes that lanes asked for: `smsp__sass_data_bytes_mem_global_op_ld.sum`.
         bytes_requested: u64, "is_zero";
-        /// L1 cycles: the larger of the lines in the busiest of four tag banks, and the data in units of 128 bytes.
+        /// L1 cycles: a fourth of the lines, or the most words in one of 32 banks, where lanes of 128 bytes go at once.
         /// Counted from 5.0 on; before, estimated from the lines.
         turns: u64, "is_zero";
         /// Requests of loads with all data in L1.

@@ -2,7 +2,7 @@
 //!
 //! A *residual* is a simulated over a measured time, of one kernel on one card. `residuals/own.jsonl` has those of this
 //! repository's kernels on an H200, which `coalesce pages fidelity` writes, and `residuals/others.jsonl` those of kernels
-//! that the model had never seen, unnamed: the unseen half of the program `fidelity`, which writes them. A kernel of `own.jsonl` on
+//! that the model had never seen, unnamed: the unseen kernels of the program `fidelity`, which writes them. A kernel of `own.jsonl` on
 //! that card is judged by its own residuals, if there are enough of them, or by those of all such kernels; every other
 //! kernel by the unseen ones whose time has the same [bound](Bound), or by all unseen ones.
 //!

@@ -296,7 +296,11 @@ impl BlockMemory {
             rewritten += slot.access(sectors, reads, writes);
         }
         self.live += new as usize;
-        self.stored(takes.sectors[..takes.count].iter().map(|sectors| sectors.count_ones()).sum(), rewritten, [reads, writes]);
+        self.stored(
+            takes.sectors[..takes.count].iter().map(|sectors| sectors.count_ones()).sum(),
+            rewritten,
+            [reads, writes],
+        );
         rewritten
     }
 

@@ -183,7 +183,13 @@ impl Slot {
 /// A group has one time for all its sectors, which is new after this, so that the request for the lowest of them stands for all.
 #[cold]
 #[inline(never)]
-fn look_far(slot: &mut Slot, clock: &mut u32, sectors: u32, (distance, share): (u32, u32), tally: &mut Tally) {
+fn look_far(
+    slot: &mut Slot,
+    clock: &mut u32,
+    sectors: u32,
+    (distance, share): (u32, u32),
+    tally: &mut Tally,
+) {
     let cached = slot.cached;
     let is_walk = sectors & sectors >> 1 & sectors >> 2 & sectors >> 3 != 0 && sectors.count_ones() <= WALK;
     let counted = match (is_walk, sectors & cached & cached.wrapping_neg() != 0) {

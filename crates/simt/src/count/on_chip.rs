@@ -42,12 +42,8 @@ impl CounterObserver {
                 return Wavefronts::default();
             }
             let addresses = access.addresses.map(|address| address.wrapping_sub(back.into()));
-            let whole = Request {
-                addresses: &addresses,
-                active: access.active,
-                bytes: bytes.into(),
-                access: way,
-            };
+            let whole =
+                Request { addresses: &addresses, active: access.active, bytes: bytes.into(), access: way };
             return self.run.shared.wavefronts(at.site, &whole, false);
         }
         let request =

@@ -1,7 +1,7 @@
 //! Prices requests at evenly spaced addresses once, and counts how often they repeat.
 //!
 //! What a request with the addresses `base + k * step` costs does not depend on all of `base`. Global memory is made of
-//! lines of 128 bytes, and moving a warp by a whole line moves its sectors, lines and tag banks with it; so the *phase*
+//! lines of 128 bytes, and moving a warp by a whole line moves its sectors and lines with it; so the *phase*
 //! `base mod 128` decides, beside step, active mask and bytes per lane. Shared memory has a phase of one word (256
 //! bytes on 3.x, where two words share a bank's width), local memory of one word, and constant memory none. An
 //! instruction of a loop, executed by all warps of a grid, nearly always repeats its step, mask and phase. So each site
@@ -13,7 +13,7 @@
 //!
 //! For example, the warp's lanes load `f32` from an array that begins 8 bytes before the end of a line: step 4, phase
 //! 120. Lanes 0 and 1 are in the line's last sector, the next 24 fill three, and six are in a fifth one, so the mask is
-//! `0b11111`: 5 sectors in 2 lines, which are in different tag banks, 160 bytes moved for 128. If the first sector is
+//! `0b11111`: 5 sectors in 2 lines, 160 bytes moved for 128. If the first sector is
 //! number 31 of its group, `0b11111 << 31` has one bit in the lower half and four in the upper one:
 //!
 //! ```text

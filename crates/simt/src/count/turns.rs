@@ -75,7 +75,8 @@ pub(crate) fn of_data(addresses: &Addresses, active: u32, bytes: u32, level: Lev
 /// Returns the most words of one bank that lanes want.
 #[inline(always)]
 fn of_words(addresses: &Addresses, active: u32, level: Level) -> u32 {
-    worst_bank_and_word(addresses, active, level).map_or_else(|| one_by_one(addresses, active), |[words, _]| words)
+    worst_bank_and_word(addresses, active, level)
+        .map_or_else(|| one_by_one(addresses, active), |[words, _]| words)
 }
 
 #[inline(never)]
@@ -83,7 +84,7 @@ fn one_by_one(addresses: &Addresses, active: u32) -> u32 {
     let bank = |address: u64| address / u64::from(BANK_BYTES) % BANKS;
     let mut packed = [0; LANES];
     // Bank first, so that the words of a bank come together.
-    let by_bank = addresses.map(|address| bank(address) << 58 | address / LINE_BYTES);
+    let by_bank = addresses.map(|address| (bank(address) << 58) | (address / LINE_BYTES));
     let distinct = sorted(&by_bank, active, &mut packed).chunk_by(|a, b| a == b).map(|same| same[0] >> 58);
     let mut counts = [0; BANKS as usize];
     distinct.for_each(|bank| counts[bank as usize] += 1);
@@ -147,7 +148,8 @@ mod tests {
         }
         for (index, bytes) in [1_u32, 2, 4, 8, 16].into_iter().cycle().take(2000).enumerate() {
             let step = (index as u64 * 7 % 301) * u64::from(bytes);
-            let active = (index as u32).wrapping_mul(0x9E37_79B1) | u32::from(index % 3 == 0).wrapping_neg() | 4;
+            let active =
+                (index as u32).wrapping_mul(0x9E37_79B1) | u32::from(index % 3 == 0).wrapping_neg() | 4;
             let access = SteadyAccess {
                 space: Space::Global,
                 operation: Operation::Load,

@@ -58,7 +58,8 @@ pub(super) fn find(body: &Body, cfg: &Cfg) -> Vec<(u32, Merged)> {
             if ends(&op) {
                 merge(&mut loads, &zeros, &mut found);
             }
-            if ends(&op) && access.is_none() || op.loads() && op.space().is_some_and(AddressSpace::is_shared) {
+            if ends(&op) && access.is_none() || op.loads() && op.space().is_some_and(AddressSpace::is_shared)
+            {
                 merge(&mut stores, &zeros, &mut found);
             }
             if let Some(access) = access {

@@ -208,7 +208,9 @@ impl Recorder {
                 warp.sectors.truncate(kept);
                 let sectors = &warp.sectors[first..];
                 let data = match access.space {
-                    Space::Global => turns::of_data(access.addresses, access.active, access.bytes, Level::detect()),
+                    Space::Global => {
+                        turns::of_data(access.addresses, access.active, access.bytes, Level::detect())
+                    }
                     _ => (access.active.count_ones() * access.bytes).div_ceil(LINE_BYTES as u32),
                 };
                 let line = |sector: &u64| sector * SECTOR_BYTES / LINE_BYTES;

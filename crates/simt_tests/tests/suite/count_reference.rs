@@ -165,7 +165,8 @@ fn compare(card: &Card, kernels: &[Kernel]) -> Result<(), TestCaseError> {
     for kernel in kernels {
         let shape = shape(card, kernel.blocks, kernel.warps * 32);
         let l1_bytes: u64 = if card.compute_capability.major == 9 { 256 << 10 } else { 128 << 10 };
-        let share = l1_bytes.max(28 << 10) / u64::from(shape.occupancy.blocks) / 32;
+        let resident = kernel.blocks.div_ceil(card.multiprocessors.into());
+        let share = l1_bytes.max(28 << 10) / resident.clamp(1, shape.occupancy.blocks.into()) / 32;
         let part = 1 << (128 / kernel.warps).clamp(1, 64).ilog2();
         let mut model = Model::new(&mut expected_l2, share, part);
         for block in 0..kernel.blocks {

@@ -41,13 +41,13 @@ fn a_request_takes_a_turn_of_l1_for_four_lines_and_for_each_word_of_a_bank() {
     assert_eq!(turns(4, |lane| lane / 16 * 8192 + lane % 16 * 4), (2, 2));
     assert_eq!(turns(4, |lane| lane / 16 * (8192 + 64) + lane % 16 * 4), (2, 1));
     // In no order at all.
-    assert_eq!(turns(4, |lane| lane * lane * 4), (8, 8));
+    assert_eq!(turns(4, |lane| lane * lane * 4), (24, 8));
 }
 
 #[test]
 fn a_warp_finds_what_another_brought_when_it_was_at_the_same_point() {
-    // 64 KiB, twice a block's share of L1: a second walk of the same warp finds none of it.
-    let lines = 512;
+    // 512 KiB, twice what a block that is alone has of L1: a second walk of the same warp finds none of it.
+    let lines = 4096;
     let walk = |warps: u32, times: u32| {
         counted(1, Vec::new(), |block| {
             for warp in 0..warps {

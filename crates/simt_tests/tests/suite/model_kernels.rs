@@ -152,13 +152,18 @@ pub(crate) fn counters(card: &Card, kernel: Kernel, size: u64, bytes: u64) -> Co
     sum
 }
 
-/// Turns of L1: its data by 128 bytes, its tags by four banks, or by a tenth of three lines before 5.0.
+/// Turns of L1: four lines of tags, or the words of a bank of data, where 128 bytes go at once; or a tenth of three lines before 5.0.
 fn turns(card: &Card, addresses: &Addresses, size: u64, traffic: &Traffic) -> f64 {
     if card.compute_capability.major < 5 {
         return (0.3 * f64::from(traffic.lines)).ceil().max(f64::from(traffic.requests));
     }
     let lines: HashSet<u64> = addresses.iter().map(|address| address / 128).collect();
-    let of_bank = |bank| lines.iter().filter(|line| *line % 4 == bank).count() as f64;
-    let tags = (0..4).map(of_bank).fold(0.0, f64::max);
-    tags.max((32 * size / 128) as f64)
+    let words = |part: &[u64]| {
+        let words =
+            part.iter().flat_map(|address| (*address..address + size).step_by(4)).map(|byte| byte / 4);
+        let words: HashSet<u64> = words.collect();
+        (0..32).map(|bank| words.iter().filter(|word| *word % 32 == bank).count()).max().unwrap_or(0)
+    };
+    let data: usize = addresses.chunks((128 / size) as usize).map(words).sum();
+    lines.len().div_ceil(4).max(data) as f64
 }

@@ -254,10 +254,18 @@ impl<'a> Model<'a> {
         let mut all = 0;
         for group in lanes.chunk_by(|a, b| a / GROUP == b / GROUP) {
             let cached = self.l1.entry(group[0] / GROUP).or_default();
-            if clock.abs_diff(cached.time) >= self.share {
-                cached.sectors.clear();
-            }
             let sectors: BTreeSet<u64> = group.iter().map(|address| address / SECTOR).collect();
+            let distance = clock.abs_diff(cached.time);
+            if distance >= self.share {
+                cached.sectors.clear();
+            } else if distance >= (self.share / 32).max(1) && *clock > cached.time && is_walk(&sectors) {
+                let lowest = cached.sectors.iter().min();
+                *clock += if lowest.is_some_and(|lowest| sectors.contains(lowest)) {
+                    cached.sectors.len() as u64
+                } else {
+                    0
+                };
+            }
             let missed: Vec<u64> =
                 sectors.iter().copied().filter(|sector| !cached.sectors.contains(sector)).collect();
             if missed.len() < sectors.len() {
@@ -308,6 +316,14 @@ impl<'a> Model<'a> {
         };
         self.counts
     }
+}
+
+/// True for the sectors of lanes side by side: four in a row among at most eight.
+fn is_walk(sectors: &BTreeSet<u64>) -> bool {
+    sectors.len() <= 8
+        && sectors.iter().any(|first| {
+            (first / 32 == (first + 3) / 32) && (0..4).all(|next| sectors.contains(&(first + next)))
+        })
 }
 
 /// Turns for the data of a request: a bank of L1 delivers a word at a time, to as many lanes as 128 bytes are for.
