@@ -120,7 +120,7 @@ pub(crate) fn draw(picture: &Path, pairs: &[Pair]) -> Result<()> {
             "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>\
              <text x=\"{:.1}\" y=\"{:.1}\" fill=\"{colour}\" text-anchor=\"end\">{group}, {} rows</text>",
             x(WIDEST) - 10.0,
-            y(0.16) + 18.0 * row as f64,
+            y(0.22) + 18.0 * row as f64,
             errors.len()
         );
     }
