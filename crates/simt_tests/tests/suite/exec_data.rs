@@ -541,6 +541,27 @@ cvt.u32.u64 %r0, %rd6;";
 }
 
 #[test]
+fn loads_under_a_condition_wait_for_none_before() {
+    let waits = |between: &str, inside: &str| -> Vec<String> {
+        let body = format!(
+            "ld.global.u32 %r3, [%rd1];\nadd.u32 %r4, %r3, 1;\n{between}setp.eq.u32 %p1, %r1, 3;\n@%p1 bra INSIDE;\nbra.uni JOIN;\n\
+             INSIDE:\nld.global.u32 %r5, [%rd1+4];\n{inside}add.u32 %r4, %r4, %r5;\nJOIN:\nld.global.u32 %r6, [%rd1+8];\n\
+             mul.lo.u32 %r4, %r4, %r6;\n"
+        );
+        let bench = Bench::with_head(&kernel("k", "", &body));
+        let sites = bench.program.sites().iter().filter(|site| site.waits_before);
+        sites.map(|site| site.opcode.to_string()).collect()
+    };
+    // All three loads are in flight when the first result is wanted.
+    assert_eq!(waits("", ""), ["add.u32"]);
+    // Loads do not move above a store, in the body or before the branch.
+    assert_eq!(waits("st.global.u32 [%rd1], %r1;\n", ""), ["add.u32", "add.u32"]);
+    assert_eq!(waits("", "st.global.u32 [%rd1], %r1;\n"), ["add.u32", "mul.lo.u32"]);
+    // A body that branches is none of conditional instructions.
+    assert_eq!(waits("", "bar.sync 0;\n"), ["add.u32", "add.u32", "mul.lo.u32"]);
+}
+
+#[test]
 fn loads_whose_address_was_loaded_follow_a_chain() {
     use simt::internals::exec::Chained::{Global, OnChip};
     for (more, chain) in [
@@ -562,7 +583,7 @@ fn loads_whose_address_was_loaded_follow_a_chain() {
 }
 
 #[test]
-fn adjacent_loads_from_shared_memory_merge_where_they_are_aligned() {
+fn adjacent_accesses_to_shared_memory_merge_where_they_are_aligned() {
     let four = |base: &str| -> String {
         (0..4).map(|word| format!("ld.shared.b32 %r{}, [{base}+{}];\n", 10 + word, 4 * word)).collect()
     };
@@ -598,6 +619,19 @@ fn adjacent_loads_from_shared_memory_merge_where_they_are_aligned() {
         (
             "mad.lo.u32 %r3, %r1, 16, %r2;\nld.shared.f64 %rd3, [%r3];\nld.shared.f64 %rd4, [%r3+8];\n".to_owned(),
             vec![(0, 16), (8, 0)],
+        ),
+        // Stores, unless something else is accessed between them, behind another register perhaps.
+        (
+            "mad.lo.u32 %r3, %r1, 8, %r2;\nst.shared.b32 [%r3], %r1;\nst.shared.b32 [%r3+4], %r1;\n".to_owned(),
+            vec![(0, 8), (4, 0)],
+        ),
+        (
+            "mad.lo.u32 %r3, %r1, 8, %r2;\nst.shared.b32 [%r3], %r1;\nld.shared.b32 %r4, [%r2];\nst.shared.b32 [%r3+4], %r1;\n".to_owned(),
+            vec![],
+        ),
+        (
+            "mad.lo.u32 %r3, %r1, 8, %r2;\nst.shared.b32 [%r3], %r1;\nst.shared.b32 [%r2], %r1;\nst.shared.b32 [%r3+4], %r1;\n".to_owned(),
+            vec![],
         ),
     ] {
         let body = format!("mov.u32 %r2, tile;\n{body}");
