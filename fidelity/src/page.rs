@@ -16,6 +16,9 @@ const WORST: usize = 10;
 /// The largest error of the picture; larger ones are drawn at its edge.
 const WIDEST: f64 = 1.0;
 
+/// Colours of the groups' curves.
+const COLOURS: [&str; Group::ALL.len()] = ["#888888", "#2e8b57", "#c8641e", "#1f6fb4"];
+
 /// Replaces the part between the markers of a page. Rows of the unseen kernels are named only if they are to be revealed.
 ///
 /// # Errors
@@ -103,9 +106,7 @@ pub(crate) fn draw(picture: &Path, pairs: &[Pair]) -> Result<()> {
             tenth * 10
         );
     }
-    for (row, (group, colour)) in
-        Group::ALL.into_iter().zip(["#888888", "#2e8b57", "#c8641e", "#1f6fb4"]).enumerate()
-    {
+    for (row, (group, colour)) in Group::ALL.into_iter().zip(COLOURS).enumerate() {
         let mut errors: Vec<f64> = of_group(pairs, group).iter().map(|pair| pair.error()).collect();
         if errors.is_empty() {
             continue;

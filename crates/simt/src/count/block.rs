@@ -296,11 +296,8 @@ impl BlockMemory {
             rewritten += slot.access(sectors, reads, writes);
         }
         self.live += new as usize;
-        self.stored(
-            takes.sectors[..takes.count].iter().map(|sectors| sectors.count_ones()).sum(),
-            rewritten,
-            [reads, writes],
-        );
+        let sectors = || takes.sectors[..takes.count].iter().map(|sectors| sectors.count_ones()).sum();
+        self.stored(sectors, rewritten, [reads, writes]);
         rewritten
     }
 
@@ -322,7 +319,7 @@ impl BlockMemory {
         missed
     }
 
-    /// Counts look-ups of L1, of which so many sectors missed.
+    /// Counts look-ups of L1 in which `missed` sectors missed.
     #[inline(always)]
     fn count(&mut self, tally: Tally, missed: u32) {
         self.tally += tally;
@@ -334,8 +331,10 @@ impl BlockMemory {
 
     /// Counts what is stored and was not before: stores take places in L1, atomics none.
     #[inline(always)]
-    fn stored(&mut self, sectors: u32, rewritten: u32, [reads, writes]: [bool; 2]) {
-        self.spilled.brought += u64::from(if writes && !reads { sectors - rewritten } else { 0 });
+    fn stored(&mut self, sectors: impl FnOnce() -> u32, rewritten: u32, [reads, writes]: [bool; 2]) {
+        if writes && !reads {
+            self.spilled.brought += u64::from(sectors() - rewritten);
+        }
     }
 
     /// Accesses sectors past L1: see [`Slot::access`].
@@ -351,7 +350,7 @@ impl BlockMemory {
         let slot = &mut self.slots[at];
         slot.begin_accesses(self.block);
         let rewritten = slot.access(sectors, reads, writes);
-        self.stored(sectors.count_ones(), rewritten, [reads, writes]);
+        self.stored(|| sectors.count_ones(), rewritten, [reads, writes]);
         rewritten
     }
 
@@ -403,7 +402,7 @@ impl BlockMemory {
             let high = (sectors >> 32) as u32;
             rewritten += self.accessed_near(hint, index + 1, list).access(high, reads, writes);
         }
-        self.stored(sectors.count_ones(), rewritten, [reads, writes]);
+        self.stored(|| sectors.count_ones(), rewritten, [reads, writes]);
         rewritten
     }
 

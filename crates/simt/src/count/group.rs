@@ -6,7 +6,7 @@
 //! misses in between.
 //!
 //! For example, with a share of 1000 sectors, warp 0 loads a group at time 0 (4 of 32 sectors, its clock goes to 4) and again at
-//! time 900: all 4 hit, and the group's time becomes 904, as if it came anew. At time 1904 they miss. A warp 1 that has only come to 10
+//! time 900: all 4 hit, and the group's time becomes 904, as if they had missed. At time 1904 they miss. A warp 1 that has only come to 10
 //! by then and loads the same group hits too, because the distance is taken either way, and goes on from the group's time: it
 //! runs beside warp 0 on a card, and is behind only because the simulator executes it later.
 //!

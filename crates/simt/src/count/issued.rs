@@ -40,7 +40,7 @@ impl Issued<'_> {
         self.within(sites, |site| *site)
     }
 
-    /// How often each site was executed, beside its entry in a list of all sites.
+    /// Returns the executions of each site, and what a list of all sites has for it.
     fn each<'a, T>(&'a self, known: &'a [T]) -> impl Iterator<Item = (u64, &'a T)> {
         let counted =
             self.counts.iter().map(|(site, counts)| (counts.instructions, known.get(site as usize)));

@@ -1,4 +1,4 @@
-//! How long a request occupies L1, in turns. A *turn* is one clock of L1.
+//! Counts the turns that a request occupies L1. A *turn* is one clock of L1.
 //!
 //! L1 looks up the tags of four lines in a turn, whichever lines they are. Its data lie in 32 banks of 4 bytes, as shared memory's do:
 //! in a turn each bank delivers one word, to all lanes that want it. Requests of 8 and 16 bytes a lane go by half-warps and
@@ -34,7 +34,7 @@ const BANK_BYTES: u32 = 4;
 /// Banks of the data.
 const BANKS: u64 = 32;
 
-/// Returns the turns of a request for so many lines, whose data take these turns.
+/// Returns the turns of a request that touches `lines` lines and takes `data` turns for its data.
 #[inline(always)]
 pub(crate) fn of(lines: u32, data: u32) -> u32 {
     lines.div_ceil(LINES_A_TURN).max(data)

@@ -146,11 +146,12 @@ impl<'a> Compiler<'a> {
                 slots[at as usize].issued = 0;
             }
         }
-        for (site, branch) in predicated::find(body, &cfg, &slots, first) {
+        let guarded = predicated::bodies(body, &cfg, &slots);
+        for (site, branch) in predicated::accesses(body, &cfg, &guarded, first) {
             self.sites[site as usize].guarded_by = Some(branch);
         }
         let unrolled = unrolled::find(body, &cfg, &slots);
-        let waits = waits::find(body, &cfg, &self.uses, (&slots, &unrolled), first);
+        let waits = waits::find(body, &cfg, &self.uses, (&slots, &unrolled, &guarded), first);
         for WaitSite { site, turns, earlier } in waits.sites {
             let info = &mut self.sites[site as usize];
             info.waits_before = true;

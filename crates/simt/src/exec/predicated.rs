@@ -33,6 +33,8 @@ pub(super) struct Guarded {
     pub(super) before: usize,
     pub(super) block: usize,
     pub(super) join: usize,
+    /// True if nothing else leads to the block behind it.
+    pub(super) is_only_way: bool,
 }
 
 /// Finds such bodies, ascending.
@@ -56,20 +58,21 @@ pub(super) fn bodies(body: &Body, cfg: &Cfg, slots: &[Slots]) -> Vec<Guarded> {
             before: before.0 as usize,
             block: index,
             join: join.0 as usize,
+            is_only_way: predecessors[join.0 as usize].len() == 2,
         })
     };
     predecessors.iter().enumerate().filter_map(guarded).collect()
 }
 
-/// Returns the accesses to memory in such bodies, each with the branch around it.
-pub(super) fn find(body: &Body, cfg: &Cfg, slots: &[Slots], first: u32) -> Vec<(u32, u32)> {
+/// Returns the accesses to memory in these bodies, each with the branch around it.
+pub(super) fn accesses(body: &Body, cfg: &Cfg, bodies: &[Guarded], first: u32) -> Vec<(u32, u32)> {
     let is_access = |at: &u32| is_access(&read::op(&body.instructions[*at as usize]));
-    let accesses = |Guarded { before, block, .. }| {
+    let accesses = |&Guarded { before, block, .. }: &Guarded| {
         let branch = cfg.blocks[before].instructions.end - 1;
         let places = cfg.blocks[block].instructions.clone().filter(is_access);
         places.map(move |at| (first + at, first + branch)).collect::<Vec<_>>()
     };
-    bodies(body, cfg, slots).into_iter().flat_map(accesses).collect()
+    bodies.iter().flat_map(accesses).collect()
 }
 
 /// Returns true for an instruction that a guard suffices for: it leads nowhere else, and waits for no other thread.

@@ -29,7 +29,7 @@
 //! behind it is one basic block to ptxas: loads under a condition do not wait for those before it.
 
 use super::loops;
-use super::predicated;
+use super::predicated::Guarded;
 use super::read;
 use super::unrolled::Unrolled;
 use super::uses::Uses;
@@ -179,7 +179,7 @@ pub(super) fn find(
     body: &Body,
     cfg: &Cfg,
     uses: &Uses,
-    (slots, unrolled): (&[Slots], &[Unrolled]),
+    (slots, unrolled, guarded): (&[Slots], &[Unrolled], &[Guarded]),
     first: u32,
 ) -> Waits {
     // All of the function's opcodes have been decoded.
@@ -189,7 +189,7 @@ pub(super) fn find(
         return Waits { sites: Vec::new(), round_trips: 0, phased: false };
     }
     let innermost = loops::innermost(cfg);
-    let straights = straights(body, cfg, slots);
+    let straights = straights(cfg, guarded);
     let mut before: Vec<State> = vec![State::default(); cfg.blocks.len()];
     let mut waits = vec![Wait::Never; body.instructions.len()];
     let mut phased = false;
@@ -295,9 +295,8 @@ struct Part {
 }
 
 /// The basic blocks, those together that ptxas makes one: a block, a short body that it branches around, the block behind it, and so on.
-fn straights(body: &Body, cfg: &Cfg, slots: &[Slots]) -> Vec<Vec<Part>> {
-    let predecessors = cfg.predecessors();
-    let guarded = predicated::bodies(body, cfg, slots);
+fn straights(cfg: &Cfg, guarded: &[Guarded]) -> Vec<Vec<Part>> {
+    let by_branch: HashMap<usize, &Guarded> = guarded.iter().map(|one| (one.before, one)).collect();
     let mut straights: Vec<Vec<Part>> = Vec::new();
     let mut taken = vec![false; cfg.blocks.len()];
     for first in 0..cfg.blocks.len() {
@@ -306,18 +305,12 @@ fn straights(body: &Body, cfg: &Cfg, slots: &[Slots]) -> Vec<Vec<Part>> {
         }
         let mut straight = vec![Part { block: first, is_guarded: false }];
         while let Some(&Part { block: last, is_guarded: false }) = straight.last()
-            && let Some(one) = guarded.iter().find(|one| one.before == last)
+            && let Some(one) = by_branch.get(&last)
             && last < one.block
             && one.block < one.join
         {
             straight.push(Part { block: one.block, is_guarded: true });
-            // Whether nothing but the branch and the body leads to the block behind them.
-            let ways = &predecessors[one.join];
-            let leads_only_here = |way: &BlockId| {
-                let is_way_round = predecessors[way.0 as usize] == [BlockId(last as u32)];
-                [last, one.block].contains(&(way.0 as usize)) || is_way_round
-            };
-            if ways.len() != 2 || !ways.iter().all(leads_only_here) || taken[one.join] {
+            if !one.is_only_way {
                 break;
             }
             straight.push(Part { block: one.join, is_guarded: false });
