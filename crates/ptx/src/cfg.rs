@@ -13,6 +13,7 @@
 //! ```
 
 mod dominators;
+mod loops;
 
 use std::ops::Range;
 
@@ -20,6 +21,9 @@ use super::body::{Body, Instruction, LabelId, LabelMeaning, Operand, SymbolMeani
 use super::index::Index;
 use super::op::Op;
 use dominators::immediate_dominators;
+use loops::Loops;
+
+pub use loops::Meeting;
 
 /// A basic block: an index in [`Cfg::blocks`], which is in the order of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,10 +43,13 @@ pub struct Block {
     /// Reconvergence point of lanes that diverge at this block's end; None if they do not reconverge before the
     /// function ends.
     pub meets: Option<BlockId>,
+    /// Where they reconverge if those that leave a loop are not waited for, from all of them to those that stay in the innermost
+    /// loop. Empty if that is [`Self::meets`] alone.
+    pub meetings: Vec<Meeting>,
 }
 
 /// The control flow graph of a function.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Cfg {
     /// Basic blocks; the first is the entry.
     pub blocks: Vec<Block>,
@@ -51,6 +58,7 @@ pub struct Cfg {
     pub reducible: bool,
     /// Block of each instruction.
     block_of: Vec<BlockId>,
+    loops: Loops,
 }
 
 /// Control flow behind an instruction.
@@ -93,6 +101,7 @@ impl Cfg {
                 leaves: false,
                 returns: false,
                 meets: None,
+                meetings: Vec::new(),
             });
         }
         let last_block = blocks.len() - 1;
@@ -111,10 +120,14 @@ impl Cfg {
             }
         }
         block_of.truncate(count as usize);
-        let mut cfg = Self { blocks, reducible: true, block_of };
+        let mut cfg = Self { blocks, reducible: true, block_of, loops: Loops::default() };
         cfg.find_returning();
         cfg.find_meetings();
         cfg.reducible = cfg.is_reducible();
+        if cfg.reducible {
+            cfg.loops = Loops::new(&cfg.blocks, &cfg.predecessors());
+            cfg.loops.find_meetings(&mut cfg.blocks);
+        }
         cfg
     }
 
@@ -126,6 +139,11 @@ impl Cfg {
     /// Returns the block of this number.
     pub fn block(&self, block: BlockId) -> &Block {
         &self.blocks[block.0 as usize]
+    }
+
+    /// Returns how many loops contain both blocks; none where loops have several entries.
+    pub fn loops_around(&self, from: BlockId, to: BlockId) -> u32 {
+        self.loops.around(from, to)
     }
 
     /// Returns each block's predecessors, in the order of the text.

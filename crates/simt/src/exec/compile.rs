@@ -27,7 +27,7 @@ use std::sync::Arc;
 use super::adjacent;
 use super::dependencies;
 use super::error::LoadError;
-use super::flow;
+use super::flow::Flow;
 use super::function::FunctionCode;
 use super::fused;
 use super::in_flight;
@@ -38,7 +38,7 @@ use super::predicated;
 use super::site::{Chained, SiteInfo};
 use super::special::{Changes, Special};
 use super::spins;
-use super::step::{Action, Branch, Rare, Step};
+use super::step::{Action, Branch, Inside, NOT_INSIDE, Rare, Step};
 use super::uniform;
 use super::unrolled;
 use super::uses::{Use, Uses};
@@ -61,6 +61,7 @@ pub(super) struct Compiler<'a> {
     pub(super) level: Level,
     pub(super) steps: Vec<Step>,
     pub(super) rare: Vec<Rare>,
+    pub(super) inside: Vec<Inside>,
     pub(super) memory: Vec<MemoryInstruction>,
     pub(super) uses: Uses,
     pub(super) sites: Vec<SiteInfo>,
@@ -308,7 +309,8 @@ impl Unit<'_, '_> {
                 let Some(target) = self.body.target(*label) else { return wrong("no such place") };
                 let branch = Branch {
                     target: self.first + target,
-                    meets: self.meets(index),
+                    meets: self.flow().meets(index),
+                    inside: self.inside(index, &[target]),
                     is_guarded: instruction.guard.is_some(),
                     is_backward: target <= index,
                     spins: false,
@@ -324,13 +326,14 @@ impl Unit<'_, '_> {
                 let Some(LabelMeaning::BranchTargets(labels)) = list else {
                     return wrong("expected `.branchtargets`");
                 };
-                let targets =
-                    labels.iter().map(|label| self.body.target(*label).map(|target| self.first + target));
+                let targets = labels.iter().map(|label| self.body.target(*label));
                 let Some(targets) = targets.collect::<Option<Box<[u32]>>>() else {
                     return wrong("no such place");
                 };
+                let inside = self.inside(index, &targets);
+                let targets = targets.iter().map(|target| self.first + target).collect();
                 let index_slot = self.word(selector, uses)?;
-                Rare::Switch { index: index_slot, targets, meets: self.meets(index) }
+                Rare::Switch { index: index_slot, targets, meets: self.flow().meets(index), inside }
             }
             Op::Call => self.call(instruction, uses)?,
             Op::Ret if self.is_entry => Rare::Exit,
@@ -358,8 +361,17 @@ impl Unit<'_, '_> {
         Ok(Some(self.rare(rare)))
     }
 
-    fn meets(&self, index: u32) -> u32 {
-        flow::meets(&self.cfg, self.body, index, self.first, self.is_entry)
+    fn flow(&self) -> Flow<'_> {
+        Flow { cfg: &self.cfg, body: self.body, first: self.first, is_entry: self.is_entry }
+    }
+
+    /// Adds what is to be known of a branch in loops to the program. Returns its index, or [`NOT_INSIDE`].
+    fn inside(&mut self, index: u32, targets: &[u32]) -> u32 {
+        let inside = self.flow().inside(index, targets);
+        inside.map_or(NOT_INSIDE, |inside| {
+            self.compiler.inside.push(inside);
+            self.compiler.inside.len() as u32 - 1
+        })
     }
 
     /// Returns the column of a 32-bit source operand.

@@ -13,7 +13,7 @@ use super::native::{Key, Tier, Tiers};
 use super::panics;
 use super::runtime;
 use super::site::SiteInfo;
-use super::step::{Action, Builtin, Rare, Step};
+use super::step::{Action, Builtin, Inside, Rare, Step};
 use super::uses::Uses;
 use crate::decode::Level;
 use crate::memory::{Memory, MemoryInstruction};
@@ -23,6 +23,7 @@ use crate::ptx::{Function, FunctionKind, Module, NoSuchEntry};
 pub struct Program {
     pub(super) steps: Vec<Step>,
     pub(super) rare: Vec<Rare>,
+    pub(super) inside: Vec<Inside>,
     pub(super) memory: Vec<MemoryInstruction>,
     pub(super) uses: Uses,
     sites: Vec<SiteInfo>,
@@ -85,6 +86,7 @@ impl Program {
             level,
             steps: Vec::new(),
             rare: Vec::new(),
+            inside: Vec::new(),
             memory: Vec::new(),
             uses: Uses::default(),
             sites: Vec::new(),
@@ -133,10 +135,11 @@ impl Program {
             kernels.push(kernel);
             codes.push(code);
         }
-        let Compiler { steps, rare, memory, uses, sites, .. } = compiler;
+        let Compiler { steps, rare, inside, memory, uses, sites, .. } = compiler;
         Ok(Self {
             steps,
             rare,
+            inside,
             memory,
             uses,
             sites,

@@ -3,11 +3,18 @@
 use super::frame::{lane_bytes, lanes_of, load_parameter, read_lane, write_lane};
 use super::layout::Bytes;
 use super::run::{Next, Runner, Stop};
-use super::step::{AT_RETURN, Load, Rare};
-use super::warp::Fragment;
+use super::step::{AT_RETURN, Inside, Load, Rare};
+use super::warp::{Fragment, Warp};
 use crate::fault::FaultKind;
 use crate::observe::Observer;
 use crate::registers::{Cell, Slot};
+
+/// The ways that lanes take at a `brx.idx`.
+struct Way<'a> {
+    targets: &'a [u32],
+    meets: u32,
+    inside: Option<&'a Inside>,
+}
 
 impl<O: Observer> Runner<'_, O> {
     /// Executes a rare instruction for the lanes of a mask, and advances the fragment.
@@ -56,7 +63,7 @@ impl<O: Observer> Runner<'_, O> {
                 return Ok(Next::Go);
             }
             Rare::ClusterWait => return Ok(self.cluster_wait(index, fragment, mask)),
-            Rare::Switch { index: selector, targets, meets } => {
+            Rare::Switch { index: selector, targets, meets, inside } => {
                 // SAFETY: the column is one of the function that the lanes are in.
                 let selected = |lane| unsafe { read_lane(cells, *selector, lane) } as usize;
                 let outside = lanes_of(mask).find(|lane| selected(*lane) >= targets.len());
@@ -64,7 +71,8 @@ impl<O: Observer> Runner<'_, O> {
                     let what = format!("brx.idx: {} of a list of {}", selected(lane), targets.len());
                     return Err(self.fault(index, pc, lane as u32, FaultKind::Illegal(what)));
                 }
-                *fragment = self.switch(index, *fragment, mask, *meets, |lane| targets[selected(lane)]);
+                let way = Way { targets, meets: *meets, inside: self.context.program.inside.get(*inside as usize) };
+                *fragment = self.switch(index, *fragment, mask, &way, selected);
                 return Ok(Next::Go);
             }
             Rare::Trap => return Err(self.fault(index, pc, mask.trailing_zeros(), FaultKind::Trap)),
@@ -129,36 +137,41 @@ impl<O: Observer> Runner<'_, O> {
         index: usize,
         fragment: Fragment,
         mask: u32,
-        meets: u32,
-        target: impl Fn(usize) -> u32,
+        way: &Way<'_>,
+        selected: impl Fn(usize) -> usize,
     ) -> Fragment {
         let at = self.at(index, fragment.pc);
+        let Way { targets, meets, inside } = *way;
         let pick = |left: u32| {
-            let first = target(left.trailing_zeros() as usize);
-            let lanes =
-                lanes_of(left).filter(|lane| target(*lane) == first).fold(0, |lanes, lane| lanes | 1 << lane);
-            (first, lanes)
+            let first = selected(left.trailing_zeros() as usize);
+            let same = |lane: &usize| targets[selected(*lane)] == targets[first];
+            (first, lanes_of(left).filter(same).fold(0, |lanes, lane| lanes | 1 << lane))
         };
         let (first, lanes) = pick(mask);
         if O::BRANCHES {
             self.observer.branch(at, lanes, fragment.lanes & !lanes);
         }
-        if lanes == fragment.lanes {
-            return Fragment { pc: first, ..fragment };
-        }
+        let is_alone = lanes == fragment.lanes;
+        let join = if is_alone { fragment.join } else { self.open(index, &fragment, meets, inside) };
         let warp = &mut self.block.warps[index];
-        let join = warp.join_at(&fragment, meets);
+        let go = |warp: &mut Warp, target: usize, lanes: u32| {
+            let pc = targets.get(target).copied().unwrap_or(fragment.pc + 1);
+            let going = Fragment { pc, lanes, join, ..fragment };
+            inside.map_or(going, |inside| warp.leave_loops(going, inside.kept[target]))
+        };
         let skipping = fragment.lanes & !mask;
         if skipping != 0 {
-            warp.later(Fragment { pc: fragment.pc + 1, lanes: skipping, join, ..fragment });
+            let skipping = go(warp, targets.len(), skipping);
+            warp.later(skipping);
         }
         let mut left = mask & !lanes;
         while left != 0 {
-            let (pc, lanes) = pick(left);
+            let (target, lanes) = pick(left);
             left &= !lanes;
-            warp.later(Fragment { pc, lanes, join, ..fragment });
+            let going = go(warp, target, lanes);
+            warp.later(going);
         }
-        Fragment { pc: first, lanes, join, ..fragment }
+        go(warp, first, lanes)
     }
 
     /// Ends lanes that have exited: they leave all joins, and what waited only for them continues.

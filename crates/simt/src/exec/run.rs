@@ -25,8 +25,8 @@ use super::context::Context;
 use super::frame::{Frame, load_parameter};
 use super::native::{After, Left, Native, State};
 use super::patience::{Patience, Reported};
-use super::step::{AT_RETURN, Action, Branch, Rare};
-use super::warp::{Activation, Fragment};
+use super::step::{AT_RETURN, Action, Branch, Inside, NOT_INSIDE, Rare};
+use super::warp::{Activation, Fragment, NO_JOIN};
 use crate::fault::{Fault, FaultKind};
 use crate::memory::{Environment, LookupCache, Progress};
 use crate::observe::{At, Observer, Site};
@@ -299,9 +299,14 @@ impl<O: Observer> Runner<'_, O> {
                                 }
                                 if go_on == 0 {
                                     pc = branch.target;
+                                    is_new = self.leave_loops(index, &mut fragment, branch.inside, 0);
                                 } else if mask == 0 {
                                     spins = if branch.spins { 0 } else { spins };
                                     pc += 1;
+                                    if self.leave_loops(index, &mut fragment, branch.inside, 1) {
+                                        fragment.pc = pc;
+                                        continue 'fragment;
+                                    }
                                     continue;
                                 } else {
                                     fragment.pc = pc;
@@ -334,6 +339,7 @@ impl<O: Observer> Runner<'_, O> {
                                 is_new = true;
                             }
                             if is_new {
+                                fragment.pc = pc;
                                 continue 'fragment;
                             }
                         }
@@ -396,10 +402,15 @@ impl<O: Observer> Runner<'_, O> {
     /// Splits a fragment at a divergent branch and returns the part that goes on now.
     #[inline(never)]
     fn part(&mut self, index: usize, fragment: Fragment, branch: &Branch, jump: u32) -> Fragment {
+        let inside = self.context.program.inside.get(branch.inside as usize);
+        let join = self.open(index, &fragment, branch.meets, inside);
         let warp = &mut self.block.warps[index];
-        let join = warp.join_at(&fragment, branch.meets);
-        let jumping = Fragment { pc: branch.target, lanes: jump, join, ..fragment };
-        let going_on = Fragment { pc: fragment.pc + 1, lanes: fragment.lanes & !jump, join, ..fragment };
+        let mut jumping = Fragment { pc: branch.target, lanes: jump, join, ..fragment };
+        let mut going_on = Fragment { pc: fragment.pc + 1, lanes: fragment.lanes & !jump, join, ..fragment };
+        if let Some(inside) = inside {
+            jumping = warp.leave_loops(jumping, inside.kept[0]);
+            going_on = warp.leave_loops(going_on, inside.kept[1]);
+        }
         // Lanes that only exit go first, as on the hardware; otherwise the lower pc does.
         let leaves = |pc: u32| {
             let program = self.context.program;
@@ -407,15 +418,43 @@ impl<O: Observer> Runner<'_, O> {
             step.guard == 0
                 && matches!(step.action, Action::Rare(rare) if matches!(program.rare[rare as usize], Rare::Exit))
         };
-        let (now, later) = if branch.target == branch.meets {
+        let (now, later) = if warp.meeting_place(&jumping) == jumping.pc {
             (going_on, jumping)
-        } else if fragment.pc + 1 == branch.meets || leaves(branch.target) {
+        } else if warp.meeting_place(&going_on) == going_on.pc || leaves(branch.target) {
             (jumping, going_on)
         } else {
             (going_on, jumping)
         };
         warp.later(later);
         now
+    }
+
+    /// Returns the join of lanes of a fragment that diverge.
+    pub(super) fn open(
+        &mut self,
+        index: usize,
+        fragment: &Fragment,
+        meets: u32,
+        inside: Option<&Inside>,
+    ) -> u32 {
+        let warp = &mut self.block.warps[index];
+        match inside {
+            Some(inside) => warp.join_inside(fragment, &inside.meets),
+            None => warp.join_at(fragment, meets),
+        }
+    }
+
+    /// Takes a fragment whose lanes all take one of a branch's targets off the joins of the loops that it leaves by that. Returns
+    /// true if its join is another one.
+    #[inline(always)]
+    fn leave_loops(&mut self, index: usize, fragment: &mut Fragment, inside: u32, target: usize) -> bool {
+        if inside == NOT_INSIDE || fragment.join == NO_JOIN {
+            return false;
+        }
+        let kept = self.context.program.inside[inside as usize].kept[target];
+        let before = fragment.join;
+        *fragment = self.block.warps[index].leave_loops(*fragment, kept);
+        fragment.join != before
     }
 
     /// Moves a fragment that yields behind all other ready ones. Returns true if there are none, so that other warps

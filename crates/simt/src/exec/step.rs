@@ -62,12 +62,25 @@ impl Load {
     }
 }
 
+/// The [`Branch::inside`] of a branch outside of loops whose lanes reconverge in each round.
+pub(super) const NOT_INSIDE: u32 = u32::MAX;
+
+/// A branch in loops: where lanes that stay in them reconverge ([`Meeting`](crate::ptx::cfg::Meeting)).
+pub(super) struct Inside {
+    /// The pcs and depths of the places, from that where all lanes meet to that of the innermost loop.
+    pub(super) meets: Box<[(u32, u32)]>,
+    /// How many of the loops around the branch a lane is still in behind it, by its targets; the last is the next instruction.
+    pub(super) kept: Box<[u32]>,
+}
+
 /// `bra`.
 #[derive(Clone, Copy)]
 pub(super) struct Branch {
     pub(super) target: u32,
     /// Reconvergence point; [`NOWHERE`] at the end of the kernel, [`AT_RETURN`] at that of a called function.
     pub(super) meets: u32,
+    /// Index of its [`Inside`] among the program's; [`NOT_INSIDE`] if it has none.
+    pub(super) inside: u32,
     pub(super) is_guarded: bool,
     /// The target is this instruction or an earlier one.
     pub(super) is_backward: bool,
@@ -95,6 +108,7 @@ pub(super) enum Rare {
         index: Slot,
         targets: Box<[u32]>,
         meets: u32,
+        inside: u32,
     },
     Call(Box<CallSite>),
     /// `ret`

@@ -72,6 +72,8 @@ pub(super) struct Join {
     pub(super) arrived: u32,
     /// Join of the lanes before they diverged.
     pub(super) parent: u32,
+    /// How many loops lanes must not have left to be expected; see [`Inside`](super::step::Inside).
+    pub(super) depth: u32,
 }
 
 /// A call of a function that lanes of the warp are in.
@@ -181,7 +183,38 @@ impl Warp {
             expected: fragment.lanes,
             arrived: 0,
             parent: fragment.join,
+            depth: 0,
         })
+    }
+
+    /// Returns the innermost join for lanes of a fragment that diverge in loops. Lanes that leave one of these go on to the place
+    /// where all meet, so it and those of the outer loops have to be there before the inner ones.
+    pub(super) fn join_inside(&mut self, fragment: &Fragment, meets: &[(u32, u32)]) -> u32 {
+        let mut innermost = *fragment;
+        for &(pc, depth) in meets {
+            let has = |join: &Join| join.activation == fragment.activation && join.pc == pc;
+            if !self.joins_of(fragment.join).any(|join| has(&self.joins[join as usize])) {
+                innermost.join = self.join_at(&innermost, pc);
+                self.joins[innermost.join as usize].depth = depth;
+            }
+        }
+        innermost.join
+    }
+
+    /// Returns a join and those around it.
+    fn joins_of(&self, innermost: u32) -> impl Iterator<Item = u32> {
+        let known = |join: u32| (join != NO_JOIN).then_some(join);
+        std::iter::successors(known(innermost), move |join| known(self.joins[*join as usize].parent))
+    }
+
+    /// Takes a fragment that is behind a branch in loops off the joins of those that it has left: it is in `kept` of them.
+    pub(super) fn leave_loops(&mut self, fragment: Fragment, kept: u32) -> Fragment {
+        let is_left = |join: &Join| join.activation == fragment.activation && join.depth > kept;
+        let left: Vec<u32> =
+            self.joins_of(fragment.join).take_while(|join| is_left(&self.joins[*join as usize])).collect();
+        let join = left.last().map_or(fragment.join, |last| self.joins[*last as usize].parent);
+        self.unexpect(&left, fragment.lanes);
+        Fragment { join, ..fragment }
     }
 
     /// Sets a fragment aside: it arrives if it is at its join, and becomes ready otherwise.
@@ -233,11 +266,31 @@ impl Warp {
 
     /// Removes exited lanes from all joins; joins that waited only for them complete.
     pub(super) fn forget(&mut self, lanes: u32) {
-        for index in 0..self.joins.len() {
-            let join = &mut self.joins[index];
-            if join.expected & lanes == 0 {
-                continue;
-            }
+        let expecting = |index: &u32| self.joins[*index as usize].expected & lanes != 0;
+        let joins: Vec<u32> = (0..self.joins.len() as u32).filter(expecting).collect();
+        self.unexpect(&joins, lanes);
+    }
+
+    /// Removes a returning fragment from the joins of its function that it has not reached. Returns its next join, in
+    /// the caller or at the function's return.
+    pub(super) fn leave_joins(&mut self, fragment: &Fragment) -> u32 {
+        let mut next = fragment.join;
+        let mut open = Vec::new();
+        while let Some(join) = self.joins.get(next as usize)
+            && join.activation == fragment.activation
+            && join.pc != AT_RETURN
+        {
+            open.push(next);
+            next = join.parent;
+        }
+        self.unexpect(&open, fragment.lanes);
+        next
+    }
+
+    /// Takes lanes off joins; those that waited only for them complete.
+    fn unexpect(&mut self, joins: &[u32], lanes: u32) {
+        for index in joins {
+            let join = &mut self.joins[*index as usize];
             join.expected &= !lanes;
             if join.expected != 0 && join.arrived == join.expected {
                 let Join { pc, activation, arrived, parent, .. } = *join;
@@ -246,31 +299,6 @@ impl Warp {
                 self.ready.push(Fragment { pc, lanes: arrived, activation, join: parent });
             }
         }
-    }
-
-    /// Removes a returning fragment from the joins of its function that it has not reached. Returns its next join, in
-    /// the caller or at the function's return.
-    pub(super) fn leave_joins(&mut self, fragment: &Fragment) -> u32 {
-        let mut next = fragment.join;
-        let mut open = Vec::new();
-        while let Some(join) = self.joins.get_mut(next as usize)
-            && join.activation == fragment.activation
-            && join.pc != AT_RETURN
-        {
-            join.expected &= !fragment.lanes;
-            open.push(next);
-            next = join.parent;
-        }
-        for index in open {
-            let join = &mut self.joins[index as usize];
-            if join.expected != 0 && join.arrived == join.expected {
-                let Join { pc, activation, arrived, parent, .. } = *join;
-                join.expected = 0;
-                join.arrived = 0;
-                self.ready.push(Fragment { pc, lanes: arrived, activation, join: parent });
-            }
-        }
-        next
     }
 
     /// Makes a fragment ready, merged with a ready one at the same pc.

@@ -36,7 +36,7 @@
 //! ```
 
 use super::super::program::Program;
-use super::super::step::{AT_RETURN, Action, Branch, NOWHERE, Rare};
+use super::super::step::{AT_RETURN, Action, Branch, Inside, NOWHERE, Rare};
 use super::graph::{Block, End, Graph};
 
 /// A divergent branch: what its lanes execute before they meet. A side that is empty goes there at once.
@@ -150,7 +150,11 @@ fn has_loop(side: &[Part]) -> bool {
 impl Search<'_> {
     /// Returns the sides of a divergent branch.
     fn split(&mut self, block: usize, branch: Branch) -> Option<Split> {
-        if !branch.is_guarded || branch.meets == AT_RETURN {
+        let meets_inside = |inside: &Inside| inside.meets.iter().any(|(_, depth)| *depth > 0);
+        if !branch.is_guarded
+            || branch.meets == AT_RETURN
+            || self.program.inside.get(branch.inside as usize).is_some_and(meets_inside)
+        {
             return None;
         }
         let meets = match branch.meets {
