@@ -2,7 +2,9 @@
 
 mod accumulation;
 mod algebra;
+mod analytics;
 mod atomics;
+mod codes;
 mod contributions;
 mod databases;
 mod decoding;
@@ -26,6 +28,7 @@ mod media;
 mod meshes;
 mod mining;
 mod particles;
+mod physics;
 mod primitives;
 mod products;
 mod quantised;
@@ -40,6 +43,7 @@ mod sparse;
 mod structures;
 mod tables;
 mod training;
+mod vision;
 mod worklists;
 
 use crate::case::Case;
@@ -52,11 +56,11 @@ use std::fmt;
 pub(crate) enum Group {
     /// The half of the first kernels that was looked at from the beginning while the model was changed
     Seen,
-    /// Their other half, by which the model was judged sixteen times before anyone looked at it
+    /// Their other half and 36 kernels more, by which the model was judged before anyone looked at them
     Opened,
     /// Added when the model had been judged, to be looked at like the seen ones
     Added,
-    /// Written when the other half was opened, to judge the model: nobody looks at these
+    /// Written when those were opened, to judge the model: nobody looks at these
     Unseen,
 }
 
@@ -161,16 +165,25 @@ pub(crate) fn all() -> Vec<Plan> {
         ("frontiers", frontiers::add),
         ("tables", tables::add),
     ];
-    const UNSEEN: [Category; 4] = [
+    const OPENED: [Category; 4] = [
         ("lattices", lattices::add),
         ("media", media::add),
         ("meshes", meshes::add),
         ("samples", samples::add),
     ];
+    const UNSEEN: [Category; 4] = [
+        ("analytics", analytics::add),
+        ("codes", codes::add),
+        ("physics", physics::add),
+        ("vision", vision::add),
+    ];
     let mut set = Set::default();
-    for (categories, group) in
-        [(&FIRST[..], None), (&ADDED, Some(Group::Added)), (&UNSEEN, Some(Group::Unseen))]
-    {
+    for (categories, group) in [
+        (&FIRST[..], None),
+        (&ADDED, Some(Group::Added)),
+        (&OPENED, Some(Group::Opened)),
+        (&UNSEEN, Some(Group::Unseen)),
+    ] {
         set.group = group;
         for &(category, add) in categories {
             set.category = category;
@@ -189,8 +202,8 @@ mod tests {
     fn the_halves_are_fixed_and_alike() {
         let kernels: BTreeMap<&str, Group> = all().iter().map(|plan| (plan.kernel, plan.group)).collect();
         let count = |group: Group| kernels.values().filter(|&&other| other == group).count();
-        // 114 kernels in two halves, those that were added, and those that nobody looks at.
-        assert_eq!(Group::ALL.map(count), [58, 56, 164, 36]);
+        // 114 kernels in two halves, 36 that were opened later, those that were added, and those that nobody looks at.
+        assert_eq!(Group::ALL.map(count), [58, 92, 164, 36]);
     }
 
     #[test]

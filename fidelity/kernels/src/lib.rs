@@ -6,7 +6,9 @@
 
 pub mod accumulation;
 pub mod algebra;
+pub mod analytics;
 pub mod atomics;
+pub mod codes;
 pub mod contributions;
 pub mod databases;
 pub mod decoding;
@@ -30,6 +32,7 @@ pub mod media;
 pub mod meshes;
 pub mod mining;
 pub mod particles;
+pub mod physics;
 pub mod primitives;
 pub mod products;
 pub mod quantised;
@@ -44,6 +47,7 @@ pub mod sparse;
 pub mod structures;
 pub mod tables;
 pub mod training;
+pub mod vision;
 pub mod worklists;
 
 use cuda_std::warp::{warp_shuffle_down, warp_shuffle_xor};
