@@ -12,6 +12,7 @@ mod float;
 mod float_to_integer;
 mod internalise;
 mod kernels;
+mod local_arrays;
 mod local_atomics;
 mod memories;
 mod processor;
@@ -156,6 +157,7 @@ pub(crate) fn optimise(
     // Alignment is inferred again once loops are unrolled and state spaces known: with it the target joins neighbouring
     // accesses into vectors, as ptxas would, and PTX shows what will run.
     machine.run(module, level)?;
+    local_arrays::run(module, machine)?;
     assembly_memories::run(module);
     machine.run(module, "function(infer-address-spaces,early-cse,infer-alignment),globaldce,verify")?;
     local_atomics::run(module);

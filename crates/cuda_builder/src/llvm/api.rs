@@ -253,4 +253,5 @@ functions! {
     LLVMCreatePassBuilderOptions() -> Raw;
     LLVMDisposePassBuilderOptions(Raw);
     LLVMRunPasses(Raw, *const c_char, Raw, Raw) -> Raw;
+    LLVMRunPassesOnFunction(Raw, *const c_char, Raw, Raw) -> Raw;
 }

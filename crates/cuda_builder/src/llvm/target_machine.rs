@@ -1,11 +1,11 @@
 //! The NVPTX back end for one architecture: runs passes and writes PTX.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::ptr;
 
-use super::api::Raw;
+use super::api::{Functions, Raw};
 use super::buffer::Buffer;
-use super::{Llvm, Module, c_string, fatal};
+use super::{Llvm, Module, Value, c_string, fatal};
 
 /// The only target there is here.
 pub(super) const TRIPLE: &str = "nvptx64-nvidia-cuda";
@@ -69,13 +69,40 @@ impl TargetMachine {
 
     /// Runs a pipeline, in the text form that `opt -passes=` takes.
     pub(crate) fn run(&self, module: &mut Module<'_>, pipeline: &str) -> Result<(), String> {
+        // SAFETY: module and machine are live.
+        self.run_with(module, pipeline, |functions, text, options| unsafe {
+            (functions.LLVMRunPasses)(module.raw, text, self.raw, options)
+        })
+    }
+
+    /// Runs a pipeline over one function of the module: for this target, or as if for none, whose threads do not diverge.
+    pub(crate) fn run_on(
+        &self,
+        module: &Module<'_>,
+        function: Value<'_>,
+        pipeline: &str,
+        for_target: bool,
+    ) -> Result<(), String> {
+        let machine = if for_target { self.raw } else { ptr::null_mut() };
+        // SAFETY: function and machine are live; without a machine, LLVM knows of no target.
+        self.run_with(module, pipeline, |functions, text, options| unsafe {
+            (functions.LLVMRunPassesOnFunction)(function.raw, text, machine, options)
+        })
+    }
+
+    fn run_with(
+        &self,
+        module: &Module<'_>,
+        pipeline: &str,
+        run: impl FnOnce(&Functions, *const c_char, Raw) -> Raw,
+    ) -> Result<(), String> {
         fatal::working_for(&self.processor);
         let text = c_string(pipeline);
         let functions = self.llvm.functions;
-        // SAFETY: module, machine, text and options are live; the options are disposed of after the run.
+        // SAFETY: the options are disposed of after the run.
         let error = unsafe {
             let options = (functions.LLVMCreatePassBuilderOptions)();
-            let error = (functions.LLVMRunPasses)(module.raw, text.as_ptr(), self.raw, options);
+            let error = run(functions, text.as_ptr(), options);
             (functions.LLVMDisposePassBuilderOptions)(options);
             error
         };
