@@ -16,6 +16,7 @@
 //! cache.
 
 mod balance;
+mod banks;
 mod block;
 mod by_site;
 mod common;

@@ -8,10 +8,11 @@
 //! For example, block 0 reads the sectors 0 to 3 of group 7 and block 1 the sectors 4 to 7: the table holds one slot with eight
 //! sectors read, and L2 gets them as one group. Block 1 finds none of block 0's sectors in its L1.
 
-use super::group::{EMPTY, FREE, Group, Slot, Tally};
+use super::group::{EMPTY, FREE, Group, Hits, Slot, Tally};
+use super::prefetch;
 use super::spilled::Spilled;
 use super::takes::Takes;
-use crate::coalescing::LANES;
+use crate::coalescing::{Addresses, LANES};
 
 /// Groups of one block, at first, before those that L1 has lost are forgotten.
 const MOST_GROUPS: usize = 1 << 13;
@@ -173,9 +174,15 @@ impl BlockMemory {
             self.grow();
             at = self.free_slot(index);
         }
+        self.insert(index, at);
+        at
+    }
+
+    /// Puts a group that no block has touched into a free slot.
+    #[inline(always)]
+    fn insert(&mut self, index: u64, at: usize) {
         self.occupied.push(at as u32);
         self.slots[at] = Slot { index, block: self.block.wrapping_sub(1), ..EMPTY };
-        at
     }
 
     /// Doubles the table.
@@ -253,7 +260,9 @@ impl BlockMemory {
         for (place, &group) in places.iter_mut().zip(&takes.groups).take(takes.count) {
             // SAFETY: hashes are less than the table is long.
             let index = unsafe { self.slots.get_unchecked(*place as usize) }.index;
-            if index != group {
+            if index == FREE {
+                self.insert(group, *place as usize);
+            } else if index != group {
                 *place = self.find(group, *place as usize) as u32;
             }
         }
@@ -261,20 +270,30 @@ impl BlockMemory {
     }
 
     /// Loads from the groups of a request through L1, in their order, and returns how many sectors miss.
+    ///
+    /// The lanes' own data are fetched into the host's caches meanwhile, one line with each group: the host has room for some 16
+    /// fetches at a time, and would wait for those of 32 lanes at once.
     #[inline(always)]
-    pub(super) fn load_all(&mut self, clock: &mut u32, takes: &Takes) -> u32 {
+    pub(super) fn load_all(&mut self, clock: &mut u32, takes: &Takes, addresses: &Addresses) -> u32 {
         let places = self.places(takes);
         let (origin, share) = (self.origin, self.share);
         let slots = self.slots.as_mut_slice();
-        let mut tally = Tally::default();
+        let (mut tally, mut hits) = (Tally::default(), Hits::default());
         let mut now = *clock;
         let (mut missed, mut new) = (0, 0);
-        for (&place, &sectors) in places.iter().zip(&takes.sectors).take(takes.count) {
+        let count = takes.count.min(LANES);
+        for ((&place, &sectors), &address) in places.iter().zip(&takes.sectors).zip(addresses).take(count) {
+            prefetch::to_l2(address);
             // SAFETY: the places are those of slots.
             let slot = unsafe { slots.get_unchecked_mut(place as usize) };
             new += u32::from(slot.time < origin);
-            missed += slot.load_scattered(&mut now, sectors, (origin, share), &mut tally);
+            let look_up = slot.load_scattered(now, sectors, (origin, share), &mut tally);
+            hits.note(&look_up);
+            now = look_up.clock;
+            missed += look_up.missed;
         }
+        hits.add_to(&mut tally);
+        addresses[count..].iter().copied().for_each(prefetch::to_l2);
         self.live += new as usize;
         self.count(tally, missed);
         *clock = now;

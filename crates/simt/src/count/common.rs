@@ -19,9 +19,34 @@
 
 use super::group::Group;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// Runs that are compared with the first.
 const SAMPLES: u64 = 16;
+
+/// Hashes the number of a group by a multiplication: runs look up some hundred thousand of them in a launch.
+#[derive(Default)]
+struct GroupHasher(u64);
+
+impl Hasher for GroupHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(self.0.rotate_left(8) ^ u64::from(*byte)));
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        let product = u128::from(number) * 0x9E37_79B9_7F4A_7C15;
+        // A table is indexed by the low bits, and told apart by the high ones.
+        self.0 = product as u64 ^ (product >> 64) as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Sectors by group.
+type Sectors = HashMap<u64, u32, BuildHasherDefault<GroupHasher>>;
 
 /// Sectors that runs of blocks have in common.
 #[derive(Debug)]
@@ -33,7 +58,7 @@ pub(super) struct Common {
     /// Sectors that runs request from L2 to read, each once a run.
     distinct: u64,
     /// Sectors that the first run reads.
-    first: HashMap<u64, u32>,
+    first: Sectors,
     compared: u64,
     /// Those among them that the runs that were compared read, too.
     found: u64,
@@ -45,7 +70,7 @@ fn count(sectors: u32) -> u64 {
 
 impl Common {
     pub(super) fn new(runs: u64) -> Self {
-        Self { of_launch: runs, runs: 0, distinct: 0, first: HashMap::new(), compared: 0, found: 0 }
+        Self { of_launch: runs, runs: 0, distinct: 0, first: Sectors::default(), compared: 0, found: 0 }
     }
 
     /// Adds the groups of the next run.
@@ -54,10 +79,12 @@ impl Common {
         if self.runs == 0 {
             groups.iter().for_each(|group| *self.first.entry(group.index).or_default() |= group.read);
         } else if self.runs > 1 && self.runs.is_multiple_of((self.of_launch / SAMPLES).max(1)) {
-            let mut both: HashMap<u64, u32> = HashMap::new();
+            let mut both = Sectors::default();
             for group in groups {
-                let of_first = self.first.get(&group.index).copied().unwrap_or(0);
-                *both.entry(group.index).or_default() |= of_first & group.read;
+                let common = group.read & self.first.get(&group.index).copied().unwrap_or(0);
+                if common != 0 {
+                    *both.entry(group.index).or_default() |= common;
+                }
             }
             self.compared += 1;
             self.found += both.into_values().map(count).sum::<u64>();

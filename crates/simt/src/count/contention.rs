@@ -10,6 +10,10 @@ use crate::decode::Level;
 /// Bytes of a word.
 pub(super) const WORD_BYTES: u64 = 4;
 
+/// Bytes of a piece, which lies in one slice of L2: on an H200 atomics to 64 adjacent words are as fast as those to 8, and to 128 twice as
+/// fast.
+pub(super) const PIECE_BYTES: u64 = 256;
+
 /// The addresses of a request with at least one active lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Contention {
@@ -23,6 +27,8 @@ pub(super) struct Contention {
     pub(super) same_word: u32,
     /// One bit per address: whether it is the first of its sector.
     pub(super) new_sector: u32,
+    /// One bit per address: whether it is the first of its [piece](PIECE_BYTES).
+    pub(super) new_piece: u32,
     pub(super) conflicts: AtomicConflicts,
     pub(super) pieces: Pieces,
 }
@@ -59,6 +65,7 @@ impl Contention {
             span: u32::try_from(packed[count - 1] - packed[0]).unwrap_or(u32::MAX),
             same_word: same(WORD_BYTES),
             new_sector: !same(SECTOR_BYTES) & packed_lanes(active),
+            new_piece: !same(PIECE_BYTES) & packed_lanes(active),
             conflicts: conflicts(same(1), active),
             pieces: Pieces::one_by_one(addresses, active),
         }
@@ -68,6 +75,12 @@ impl Contention {
     #[inline(always)]
     pub(super) fn addresses(&self) -> &[u32] {
         &self.addresses[..self.count.min(LANES)]
+    }
+
+    /// Returns one bit per address.
+    #[inline(always)]
+    pub(super) fn lanes(&self) -> u32 {
+        u32::MAX >> (LANES - self.count)
     }
 }
 
@@ -80,9 +93,12 @@ fn conflicts(same: u32, active: u32) -> AtomicConflicts {
 #[cfg(target_arch = "x86_64")]
 mod wide {
     use super::{Addresses, Contention, Pieces, conflicts, packed_lanes};
+    use crate::count::banks::wide::most_of_one;
     use crate::count::group::GROUP_SHIFT;
-    use crate::count::network::{by_vector, elements, in_order, keys, repeated, sort};
-    use std::arch::x86_64::{_mm256_add_epi32, _mm256_set1_epi32, _mm256_srli_epi32};
+    use crate::count::network::{
+        Keys, before, count, elements, highest_bits, in_order, keys, repeated, repeats, shifted, sort,
+    };
+    use std::arch::x86_64::{_mm256_add_epi32, _mm256_cmpeq_epi32, _mm256_or_si256, _mm256_set1_epi32};
 
     /// Returns what [`Contention::of`] does; None if the addresses are too far apart.
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
@@ -95,23 +111,32 @@ mod wide {
         let base = _mm256_set1_epi32(base as i32);
         let lanes = packed_lanes(active);
         let same = in_order(repeated(&keys)) & lanes;
-        let same_word = in_order(repeated(&keys.map(|keys| _mm256_srli_epi32::<2>(keys)))) & lanes;
-        let sectors = keys.map(|keys| _mm256_srli_epi32::<5>(keys));
-        // Inactive lanes come last, and are no pieces.
-        let none = by_vector(!lanes);
-        let same_sector = repeated(&sectors) | none;
-        let same_line = repeated(&sectors.map(|sectors| _mm256_srli_epi32::<2>(sectors))) | none;
-        let distinct = 32 - same_sector.count_ones();
+        // Inactive lanes come last, with the highest key, and are no pieces.
+        let none = keys.map(|keys| _mm256_cmpeq_epi32(keys, _mm256_set1_epi32(-1)));
+        let or_none =
+            |same: Keys| -> Keys { std::array::from_fn(|index| _mm256_or_si256(same[index], none[index])) };
+        let again = |units: Keys| or_none(repeats(&units, &before(&units)));
+        let words = shifted::<2>(&keys);
+        let same_word = again(words);
+        let same_sector = again(shifted::<5>(&keys));
+        let same_line = again(shifted::<7>(&keys));
+        let same_piece = again(shifted::<8>(&keys));
         let addresses = elements(&keys.map(|keys| _mm256_add_epi32(keys, base)));
-        let count = active.count_ones() as usize;
+        let active_lanes = active.count_ones();
         Some(Contention {
-            span: addresses[(count - 1) & 31].wrapping_sub(addresses[0]),
+            span: addresses[(active_lanes as usize - 1) & 31].wrapping_sub(addresses[0]),
             addresses,
-            count,
-            same_word,
-            new_sector: !in_order(same_sector),
+            count: active_lanes as usize,
+            same_word: in_order(highest_bits(&same_word)) & lanes,
+            new_sector: !in_order(highest_bits(&same_sector)),
+            new_piece: !in_order(highest_bits(&same_piece)),
             conflicts: conflicts(same, active),
-            pieces: Pieces { sectors: distinct, lines: 32 - same_line.count_ones(), steps: active },
+            pieces: Pieces {
+                sectors: 32 - count(&same_sector),
+                lines: 32 - count(&same_line),
+                of_bank: most_of_one(&words, &same_word),
+                steps: active,
+            },
         })
     }
 }
@@ -139,6 +164,7 @@ mod tests {
         assert_eq!((contention.same_word, contention.new_sector), (0b00110, 0b10001));
         assert_eq!(contention.span, 56);
         assert_eq!(contention.conflicts, AtomicConflicts { addresses: 4, rounds: 2 });
-        assert_eq!(contention.pieces, Pieces { sectors: 2, lines: 1, steps: 0b11111 });
+        assert_eq!(contention.new_piece, 0b00001);
+        assert_eq!(contention.pieces, Pieces { sectors: 2, lines: 1, of_bank: 1, steps: 0b11111 });
     }
 }

@@ -1,11 +1,13 @@
 //! Counts distinct pieces of a request's arbitrary addresses: sectors, lines, words of banks.
 //!
-//! With AVX2, the lanes are sorted by a [network](super::network). Neighbours are then compared: each element that differs
-//! from the one before is a distinct piece.
+//! With AVX2, the lanes' words are sorted by a [network](super::network), unless they ascend as they are. Neighbours are then compared:
+//! each element that differs from the one before is a distinct piece. One order serves for words, sectors and lines, which are words without
+//! their low bits; the distinct words are counted by [bank](super::banks).
 //!
 //! For example, the lanes' sectors 7, 4, 7, 1 sort to 1, 4, 7, 7: three distinct sectors, in the lines 0, 1, 1, 1, of
 //! which two are distinct.
 
+use super::banks;
 use crate::coalescing::{Addresses, LANES, LINE_BYTES, SECTOR_BYTES};
 use crate::decode::Level;
 
@@ -16,6 +18,8 @@ pub(super) struct Pieces {
     pub(super) sectors: u32,
     /// Distinct lines.
     pub(super) lines: u32,
+    /// Most distinct words of 4 bytes in one of 32 banks.
+    pub(super) of_bank: u32,
     /// Active lanes, but for some whose sector is that of the lane before.
     pub(super) steps: u32,
 }
@@ -43,6 +47,7 @@ impl Pieces {
         Self {
             sectors: distinct(SECTOR_BYTES).count() as u32,
             lines: distinct(LINE_BYTES).count() as u32,
+            of_bank: banks::one_by_one(addresses, active),
             steps: active,
         }
     }
@@ -93,62 +98,59 @@ pub(super) fn worst_bank_and_word(addresses: &Addresses, active: u32, level: Lev
 #[cfg(target_arch = "x86_64")]
 pub(super) mod wide {
     use super::{Addresses, Pieces, longest_run, packed_lanes};
-    use crate::count::network::{Keys, highest_bits, in_order, keys, repeated, sort};
+    use crate::count::banks::wide::most_of_one;
+    use crate::count::network::{Keys, before, count, highest_bits, in_order, keys, repeats, shifted, sort};
     use std::arch::x86_64::{
         _mm256_alignr_epi8, _mm256_cmpeq_epi32, _mm256_max_epu32, _mm256_or_si256, _mm256_permute2x128_si256,
-        _mm256_permutevar8x32_epi32, _mm256_setzero_si256, _mm256_slli_epi32, _mm256_srli_epi32, _pext_u32,
+        _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_setzero_si256,
     };
 
-    const SECTOR_SHIFT: u32 = 5;
+    /// Log2 of the bytes of a word.
+    const WORD_SHIFT: u32 = 2;
 
     /// Returns what [`Pieces::of`] does; None if the addresses are too far apart.
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     #[inline]
     pub(super) fn pieces(addresses: &Addresses, active: u32) -> Option<Pieces> {
-        let mut keys = keys::<false>(addresses, active, SECTOR_SHIFT)?;
+        let mut words = keys::<false>(addresses, active, WORD_SHIFT)?;
         // Each lane's predecessor; lane 0 has itself.
-        let mut before = keys;
-        let mut previous = _mm256_permutevar8x32_epi32(keys[0], _mm256_setzero_si256());
-        for (before, &keys) in before.iter_mut().zip(&keys) {
-            let across = _mm256_permute2x128_si256::<0x21>(previous, keys);
-            *before = _mm256_alignr_epi8::<12>(keys, across);
-            previous = keys;
+        let mut previous = words;
+        let mut last = _mm256_permutevar8x32_epi32(words[0], _mm256_setzero_si256());
+        for (previous, &words) in previous.iter_mut().zip(&words) {
+            let across = _mm256_permute2x128_si256::<0x21>(last, words);
+            *previous = _mm256_alignr_epi8::<12>(words, across);
+            last = words;
         }
-        let same: Keys = std::array::from_fn(|index| _mm256_cmpeq_epi32(keys[index], before[index]));
-        let ascends: Keys = std::array::from_fn(|index| {
-            _mm256_cmpeq_epi32(_mm256_max_epu32(keys[index], before[index]), keys[index])
-        });
-        let same = highest_bits(&same);
+        let same = highest_bits(&repeats(&shifted::<3>(&words), &shifted::<3>(&previous)));
         // A lane whose predecessor is inactive is a step of its own; so is the first.
         let steps = active & !(same & active << 1);
-        let is_ascending = highest_bits(&ascends) == u32::MAX;
-        let (sectors, lines) = if is_ascending {
-            let lines = |keys: Keys| keys.map(|keys| _mm256_srli_epi32::<2>(keys));
-            let (here, there) = (lines(keys), lines(before));
-            let same_line: Keys = std::array::from_fn(|index| _mm256_cmpeq_epi32(here[index], there[index]));
-            (32 - (same & !1).count_ones(), 32 - (highest_bits(&same_line) & !1).count_ones())
-        } else {
-            keys = sort(keys);
-            let lines = keys.map(|keys| _mm256_srli_epi32::<2>(keys));
-            (32 - repeated(&keys).count_ones(), 32 - repeated(&lines).count_ones())
-        };
-        Some(Pieces { sectors, lines, steps })
+        let ascends: Keys = std::array::from_fn(|index| {
+            _mm256_cmpeq_epi32(_mm256_max_epu32(words[index], previous[index]), words[index])
+        });
+        if highest_bits(&ascends) != u32::MAX {
+            words = sort(words);
+            previous = before(&words);
+        }
+        let same_sector = repeats(&shifted::<3>(&words), &shifted::<3>(&previous));
+        let same_line = repeats(&shifted::<5>(&words), &shifted::<5>(&previous));
+        Some(Pieces {
+            sectors: 32 - count(&same_sector),
+            lines: 32 - count(&same_line),
+            of_bank: most_of_one(&words, &repeats(&words, &previous)),
+            steps,
+        })
     }
 
     /// Returns what [`super::worst_bank_and_word`] does; None if the addresses are too far apart.
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub(super) fn worst_bank_and_word(addresses: &Addresses, active: u32) -> Option<[u32; 2]> {
-        let words = keys::<true>(addresses, active, 2)?;
-        // The bank becomes the highest bits, and the word's number in the bank the rest.
-        let keys =
-            words.map(|words| _mm256_or_si256(_mm256_slli_epi32::<27>(words), _mm256_srli_epi32::<5>(words)));
-        let keys = sort(keys);
-        // Inactive lanes come last, and are no words.
-        let lanes = packed_lanes(active);
-        let same = in_order(repeated(&keys)) & lanes;
-        let same_bank = in_order(repeated(&keys.map(|keys| _mm256_srli_epi32::<27>(keys))));
-        // One bit per distinct word: whether it is in the bank of the word before.
-        Some([1 + longest_run(_pext_u32(same_bank, !same & lanes)), 1 + longest_run(same)])
+        let words = sort(keys::<true>(addresses, active, WORD_SHIFT)?);
+        let same = repeats(&words, &before(&words));
+        // Inactive lanes come last, with the highest key, and are no words.
+        let none = words.map(|words| _mm256_cmpeq_epi32(words, _mm256_set1_epi32(-1)));
+        let left_out: Keys = std::array::from_fn(|index| _mm256_or_si256(same[index], none[index]));
+        let met = in_order(highest_bits(&same)) & packed_lanes(active);
+        Some([most_of_one(&words, &left_out), 1 + longest_run(met)])
     }
 }
 

@@ -83,6 +83,35 @@ impl Tally {
     }
 }
 
+/// The outcome of a look-up of a group by [`Slot::load_scattered`].
+pub(super) struct LookUp {
+    /// The warp's clock behind it.
+    pub(super) clock: u32,
+    /// Sectors that missed.
+    pub(super) missed: u32,
+    /// True if another warp had touched the group later.
+    pub(super) is_later: bool,
+}
+
+/// Hits of a request, and those among them that are [behind](Tally::behind), in the halves of one number: two sums side by side would become
+/// a vector that the compiler puts together for each lane.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Hits(u64);
+
+impl Hits {
+    #[inline(always)]
+    pub(super) fn note(&mut self, look_up: &LookUp) {
+        let hits = u64::from(look_up.missed == 0);
+        self.0 += hits + ((hits & u64::from(look_up.is_later)) << 32);
+    }
+
+    #[inline(always)]
+    pub(super) fn add_to(self, tally: &mut Tally) {
+        tally.hits += self.0 & u64::from(u32::MAX);
+        tally.behind += self.0 >> 32;
+    }
+}
+
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.lost += other.lost;
@@ -121,7 +150,7 @@ impl Slot {
         // A branch, so that what follows need not wait for the clock.
         let distance = clock.abs_diff(self.time);
         if spilled::is_far(distance, share) && self.cached != 0 {
-            look_far(self, clock, sectors, (distance, share), tally);
+            *clock = look_far(self, *clock, sectors, (distance, share), tally);
         }
         let missed = sectors & !self.cached;
         tally.looked_up(missed, self.time > *clock);
@@ -137,31 +166,31 @@ impl Slot {
     }
 
     /// Does as [`Slot::begin_loads`] and [`Slot::load`] do, but branches only upon evictions and upon hits of what a faster
-    /// warp has loaded. This is for scattered requests, of which nothing else can be predicted.
+    /// warp has loaded. This is for scattered requests, of which nothing else can be predicted. What each group changes is returned
+    /// rather than added to the tally, so that it stays in registers; `tally` receives what is far alone.
     #[inline(always)]
     pub(super) fn load_scattered(
         &mut self,
-        clock: &mut u32,
+        mut clock: u32,
         sectors: u32,
         (origin, share): (u32, u32),
         tally: &mut Tally,
-    ) -> u32 {
+    ) -> LookUp {
         let is_stale = self.time < origin;
-        let distance = clock.abs_diff(select_unpredictable(is_stale, *clock, self.time));
+        let distance = clock.abs_diff(select_unpredictable(is_stale, clock, self.time));
         if spilled::is_far(distance, share) {
-            look_far(self, clock, sectors, (distance, share), tally);
+            clock = look_far(self, clock, sectors, (distance, share), tally);
         }
         let cached = select_unpredictable(is_stale, 0, self.cached);
         let missed = sectors & !cached;
-        tally.looked_up(missed, self.time > *clock);
+        let is_later = self.time > clock;
         let since = hidden(u64::from(select_unpredictable(missed == sectors, 0, self.time))) as u32;
         let count = missed.count_ones();
-        let now = since.max(*clock).saturating_add(count);
+        let now = since.max(clock).saturating_add(count);
         self.cached = cached | sectors;
         self.read |= missed & !self.written;
         self.time = now;
-        *clock = now;
-        count
+        LookUp { clock: now, missed: count, is_later }
     }
 
     /// Accesses sectors past L1 and returns how many of them the block has written before. Those are not read from
@@ -177,7 +206,7 @@ impl Slot {
     }
 }
 
-/// Looks up these sectors of a group that was loaded long ago, which beyond the share L1 has lost.
+/// Looks up these sectors of a group that was loaded long ago, which beyond the share L1 has lost. Returns the warp's clock.
 ///
 /// Where a warp walks through data again, all that it comes to lies as far behind as the whole is long, which takes a clock that goes on.
 /// A group has one time for all its sectors, which is new after this, so that the request for the lowest of them stands for all.
@@ -185,11 +214,11 @@ impl Slot {
 #[inline(never)]
 fn look_far(
     slot: &mut Slot,
-    clock: &mut u32,
+    clock: u32,
     sectors: u32,
     (distance, share): (u32, u32),
     tally: &mut Tally,
-) {
+) -> u32 {
     let cached = slot.cached;
     let is_walk = sectors & sectors >> 1 & sectors >> 2 & sectors >> 3 != 0 && sectors.count_ones() <= WALK;
     let counted = match (is_walk, sectors & cached & cached.wrapping_neg() != 0) {
@@ -200,8 +229,9 @@ fn look_far(
     if distance >= share {
         slot.cached = 0;
         tally.lost += u64::from(counted);
-    } else if *clock > slot.time {
+    } else if clock > slot.time {
         tally.far.note(distance, share, counted);
-        *clock = clock.saturating_add(if is_walk { counted } else { 0 });
+        return clock.saturating_add(if is_walk { counted } else { 0 });
     }
+    clock
 }

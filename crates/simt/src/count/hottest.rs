@@ -24,17 +24,13 @@
 //! the figures are too large, at most by the operations divided among that many. They depend neither on the order of blocks nor
 //! on the workers.
 
-use super::contention::{Contention, WORD_BYTES};
-use super::distinct::longest_run;
+use super::contention::{Contention, PIECE_BYTES, WORD_BYTES};
 use super::hidden::hidden;
 use crate::coalescing::{Addresses, LANES, SECTOR_BYTES};
 use counters::HottestAtomics;
 
 /// Entries of a table.
 const ENTRIES: usize = 1 << 16;
-
-/// Bytes that lie in one slice of L2: on an H200 atomics to 64 adjacent words are as fast as those to 8, and to 128 twice as fast.
-const PIECE_BYTES: u64 = 256;
 
 /// Blocks of a span of time, in blocks that are resident at once.
 pub(super) const BLOCKS_OF_SPAN: u64 = 2;
@@ -106,6 +102,54 @@ fn entry(table: &mut Table, address: u32, bytes: u64) -> &mut u64 {
     &mut table[address as usize / bytes as usize % ENTRIES]
 }
 
+/// Returns the places of the ones of a mask, ascending.
+fn ones(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (place < LANES).then_some(place)
+    })
+}
+
+/// The rounds of a request by sector.
+///
+/// Round `k` of a sector takes place if `k` lanes or more meet at a word of it. For each round there is a mask with one bit for each sector
+/// that takes it, at the sector's last address. For example, lanes that meet by 2, 1 and 3 at words of the same sector have the marks
+/// `110010` of those that are not the first at their word, and `100000` of the third: rounds 1, 2 and 3 all have the bit `100000`.
+struct Rounds {
+    sectors: [u32; LANES],
+    count: usize,
+}
+
+impl Rounds {
+    #[inline(always)]
+    fn of(contention: &Contention) -> Self {
+        let lanes = contention.lanes();
+        let last = contention.new_sector >> 1 | (lanes ^ lanes >> 1);
+        let others = lanes & !last;
+        let mut rounds = Self { sectors: [0; LANES], count: 1 };
+        rounds.sectors[0] = last;
+        let mut met = contention.same_word;
+        while met != 0 {
+            // The sum carries to a sector's last address from any other one that is set.
+            let any = (((met & others) + others) | met) & last;
+            rounds.sectors[rounds.count % LANES] = any;
+            rounds.count += 1;
+            met &= met << 1;
+        }
+        rounds
+    }
+
+    /// Returns the rounds of the sectors at some addresses.
+    #[inline(always)]
+    fn among(&self, addresses: u32) -> u64 {
+        self.sectors[..self.count.min(LANES)]
+            .iter()
+            .map(|sectors| u64::from((sectors & addresses).count_ones()))
+            .sum()
+    }
+}
+
 impl Hottest {
     /// Counts a request in a span of time. The lanes of a `combined` one share an address, and count as one.
     #[inline(never)]
@@ -151,20 +195,19 @@ impl Hottest {
         for &address in addresses {
             *entry(words, address, WORD_BYTES) += 1;
         }
+        for first in ones(contention.new_sector) {
+            *entry(sectors, addresses[first % LANES], SECTOR_BYTES) += 1;
+        }
+        let rounds = Rounds::of(contention);
         let mut all_rounds = 0;
-        let mut starts = contention.new_sector;
+        let mut starts = contention.new_piece;
         while starts != 0 {
             let first = starts.trailing_zeros();
             starts &= starts - 1;
-            // The addresses of the sector.
+            // The addresses of the piece.
             let own = (starts & starts.wrapping_neg()).wrapping_sub(1) & u32::MAX << first;
-            let met = contention.same_word & own;
-            let again = met & met << 1;
-            // Rarely do more than three lanes meet, unless nearly all do.
-            let rounds = 1 + u64::from(met != 0) + u64::from(again != 0);
-            let rounds = rounds + u64::from(longest_run(again & again << 1));
+            let rounds = rounds.among(own);
             let address = addresses[first as usize % LANES];
-            *entry(sectors, address, SECTOR_BYTES) += 1;
             *entry(pieces, address, PIECE_BYTES) += rounds;
             slices[slice(address)] += rounds;
             all_rounds += rounds;

@@ -27,6 +27,7 @@
 use super::group::{GROUP_SHIFT, Group};
 use super::halves::{CLASSES, capacity, class_of};
 use super::held::Held;
+use super::hidden::hidden;
 use super::prefetch;
 use super::regions::{Pages, REGION_BYTES_SHIFT, REGION_GROUPS, REGION_SHIFT, Regions, StateAt};
 use super::ticks::{Portable, Ticks};
@@ -285,6 +286,7 @@ impl L2State {
         let mut sums = Sums::default();
         let mut places = [StateAt::default(); AHEAD];
         let ahead = groups.len().min(AHEAD);
+        let has_small_pages = self.page_shift <= GROUP_SHIFT && self.card.l2_bytes > 0;
         for (place, group) in places.iter_mut().zip(&groups[..ahead]) {
             *place = self.look_up(group);
         }
@@ -293,7 +295,12 @@ impl L2State {
             if let Some(later) = groups.get(at + AHEAD) {
                 places[at % AHEAD] = self.look_up(later);
             }
-            self.touch_group::<T, GRANULE>(place, group, &mut sums);
+            let is_simple = group.written == 0 && has_small_pages && is_one_line(group.read);
+            if is_simple {
+                self.read_line::<GRANULE>(place, group, &mut sums);
+            } else {
+                self.touch_group::<T, GRANULE>(place, group, &mut sums);
+            }
         }
         for (total, sum) in [(read, sums.read), (written, sums.written)] {
             total.granules += sum.granules;
@@ -315,6 +322,38 @@ impl L2State {
         let place = self.regions.find(group.index);
         prefetch::to_l2(std::ptr::from_ref(self.regions.state(place)) as u64);
         place
+    }
+
+    /// Does as [`L2State::touch_group`] does for sectors of one line that are read, on a card with an L2 and with pages no larger than
+    /// a group: what a gather leaves, a group for each lane. Whether they are there cannot be predicted, so nothing branches upon it.
+    #[inline(always)]
+    fn read_line<const GRANULE: u32>(&mut self, place: StateAt, group: Group, sums: &mut Sums) {
+        let (now, oldest, page_shift, window) = (self.now, self.horizon, self.page_shift, self.page_window);
+        let horizon = self.horizons[class_of(group.index)];
+        self.regions.note(place, now);
+        let state = self.regions.state(place);
+        let line = group.read.trailing_zeros() as usize / 4 % 8;
+        let sectors = 15 << (4 * line);
+        let tick = std::mem::replace(&mut state.touched[line], now);
+        let stays = select_unpredictable(tick < horizon, !sectors, u32::MAX);
+        let held = (state.fetched | state.dirty) & sectors;
+        let held = select_unpredictable((tick < oldest) | (tick == now), 0, held);
+        let moved = LINE_BYTES * hidden(u64::from(held != 0));
+        let renewed = select_unpredictable(tick < horizon, 0, moved);
+        let (fetched, dirty) = (state.fetched & stays, state.dirty & stays);
+        let missing = group.read & !(fetched | dirty);
+        let (granules, filled) = granules_of(missing, GRANULE);
+        state.fetched = fetched | filled;
+        state.dirty = dirty;
+        let misses = hidden(u64::from(missing != 0));
+        sums.read.granules += u64::from(granules.count_ones());
+        sums.read.lines += misses & u64::from(fetched & sectors == 0);
+        sums.read.pages += state.pages[0].open(missing, page_shift, window);
+        sums.new += (misses & u64::from((fetched | dirty) & sectors == 0)) * LINE_BYTES;
+        sums.renewed += renewed;
+        *self.held.at(tick) -= moved;
+        // What its class has lost was in the sums still.
+        self.holds -= moved - renewed;
     }
 
     #[inline(always)]
@@ -417,6 +456,13 @@ struct Sums {
 #[inline(always)]
 fn bytes_of(sectors: u32) -> u64 {
     LINE_BYTES * u64::from(lines_of(sectors).count_ones())
+}
+
+/// Returns true if sectors, at least one, are of one line.
+#[inline(always)]
+fn is_one_line(sectors: u32) -> bool {
+    let lines = lines_of(sectors);
+    lines & lines.wrapping_sub(1) == 0 && lines != 0
 }
 
 /// Returns the lines of a mask of sectors, one bit each.

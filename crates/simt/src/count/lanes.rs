@@ -24,7 +24,7 @@ use super::shape::Generation;
 use super::sinks::{CachedLoads, Uncached};
 use super::turns;
 use super::worst::Cost;
-use crate::coalescing::{Access as Way, Request, Traffic};
+use crate::coalescing::{Access as Way, LANES, Request, Traffic};
 use crate::observe::{Access, At, Operation, SteadyAccess};
 
 impl CounterObserver {
@@ -35,6 +35,9 @@ impl CounterObserver {
 
     #[inline(always)]
     fn global_at(&mut self, at: At, access: &Access<'_>) {
+        // The ends of a row, which is on its way then while it is counted.
+        prefetch::to_l1(access.addresses[0]);
+        prefetch::to_l1(access.addresses[LANES - 1]);
         let steady = request::spacing(access.addresses, access.active);
         let steady = steady.map(|(base, step)| SteadyAccess::spaced(access, base, step));
         if self.rules.generation == Generation::Sectors
@@ -72,7 +75,8 @@ impl CounterObserver {
                 let by_lines =
                     self.rules.l1.lines && self.is_cached(access.operation, access.past_l1, access.read_only);
                 let traffic = steady.traffic_in_parts(access.bytes, by_lines);
-                self.touch(at, access, &steady, traffic, contention);
+                let turns = turns::before_maxwell(&traffic);
+                self.touch(at, access, &steady, (traffic, turns), contention);
             }
             (Generation::Parts, _) => self.parts(at, access, &request, contention),
             (Generation::Segments, _) => self.segments(at, access, &request, contention),
@@ -135,11 +139,10 @@ impl CounterObserver {
             None => Pieces::of(access.addresses, access.active, self.rules.level),
         };
         let lanes = AnyLanes { addresses: access.addresses, pieces };
-        if lanes.are_scattered() {
-            access.addresses.iter().copied().for_each(prefetch::to_l2);
-        }
         let traffic = lanes.traffic(request.bytes_requested());
-        self.touch(at, access, &lanes, traffic, contention);
+        let all = (access.addresses, access.active);
+        let turns = turns::of_lanes(&pieces, all, access.bytes, self.rules.level);
+        self.touch(at, access, &lanes, (traffic, turns), contention);
     }
 
     /// Counts a request with arbitrary addresses on 2.x and 3.x.
@@ -148,9 +151,10 @@ impl CounterObserver {
         let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
         let coalescer = if cached { self.rules.cached } else { self.rules.uncached };
         // Of the pieces, only the steps matter here.
-        let pieces = Pieces { sectors: 0, lines: 0, steps: access.active };
+        let pieces = Pieces { sectors: 0, lines: 0, of_bank: 0, steps: access.active };
         let lanes = AnyLanes { addresses: access.addresses, pieces };
-        self.touch(at, access, &lanes, coalescer.traffic(request), contention);
+        let traffic = coalescer.traffic(request);
+        self.touch(at, access, &lanes, (traffic, turns::before_maxwell(&traffic)), contention);
     }
 
     /// Counts a request on 1.x, whose transactions go straight to memory.
@@ -175,30 +179,24 @@ impl CounterObserver {
                 partitions.bytes[way][partition] += u64::from(transaction.bytes);
             }
         }
-        self.touch(at, access, &transactions, traffic, contention);
+        let turns = turns::before_maxwell(&traffic);
+        self.touch(at, access, &transactions, (traffic, turns), contention);
     }
 
-    /// Looks up L1, records what goes on to L2, and counts. `contention` is that of an atomic.
+    /// Looks up L1, records what goes on to L2, and counts a request of this traffic and these turns of L1. `contention` is that of an atomic.
     #[inline(always)]
     fn touch(
         &mut self,
         at: At,
         access: &Access<'_>,
         groups: &impl Groups,
-        traffic: Traffic,
+        (traffic, turns): (Traffic, u32),
         contention: Option<&Contention>,
     ) {
         let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
         let lines = self.rules.l1.lines;
         let Run { memory, groups: list, .. } = &mut *self.run;
-        let mut extent = Extent { l2_sectors: u64::from(traffic.sectors), in_l1: 0, rewritten: 0, turns: 0 };
-        extent.turns = match self.rules.generation {
-            Generation::Sectors => {
-                let data = turns::of_data(access.addresses, access.active, access.bytes, self.rules.level);
-                turns::of(traffic.lines, data)
-            }
-            Generation::Parts | Generation::Segments => turns::before_maxwell(&traffic),
-        };
+        let mut extent = Extent { l2_sectors: u64::from(traffic.sectors), in_l1: 0, rewritten: 0, turns };
         if cached {
             let mut loads = CachedLoads::new(memory, list, at.warp, lines);
             groups.load(&mut loads);

@@ -13,9 +13,9 @@ use std::arch::x86_64::{
     _mm256_castps_si256, _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_loadu_si256, _mm256_max_epu32,
     _mm256_min_epu32, _mm256_movemask_ps, _mm256_or_si256, _mm256_permute4x64_epi64,
     _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi32,
-    _mm256_setzero_si256, _mm256_shuffle_epi32, _mm256_shuffle_ps, _mm256_srl_epi64, _mm256_storeu2_m128i,
-    _mm256_sub_epi64, _mm256_testz_si256, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64,
-    _mm256_unpacklo_epi32, _mm256_unpacklo_epi64, _pdep_u32, _pext_u32,
+    _mm256_setzero_si256, _mm256_shuffle_epi32, _mm256_shuffle_ps, _mm256_srl_epi64, _mm256_srli_epi32,
+    _mm256_storeu2_m128i, _mm256_sub_epi64, _mm256_testz_si256, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64,
+    _mm256_unpacklo_epi32, _mm256_unpacklo_epi64, _pdep_u32,
 };
 
 /// 32 keys.
@@ -133,15 +133,42 @@ pub(super) fn sort(mut keys: Keys) -> Keys {
     keys
 }
 
+/// Returns for each element of sorted keys the one before; for the first the last.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[inline]
+pub(super) fn before(keys: &Keys) -> Keys {
+    let last = _mm256_permutevar8x32_epi32(keys[3], _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
+    [last, keys[0], keys[1], keys[2]]
+}
+
+/// Returns all ones for each element that equals the one before. The first has none before it.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[inline]
+pub(super) fn repeats(keys: &Keys, before: &Keys) -> Keys {
+    let mut same: Keys = std::array::from_fn(|index| _mm256_cmpeq_epi32(keys[index], before[index]));
+    same[0] = _mm256_and_si256(same[0], _mm256_setr_epi32(0, -1, -1, -1, -1, -1, -1, -1));
+    same
+}
+
+/// Returns keys without their lowest bits.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[inline]
+pub(super) fn shifted<const BITS: i32>(keys: &Keys) -> Keys {
+    keys.map(|keys| _mm256_srli_epi32::<BITS>(keys))
+}
+
+/// Counts the elements that are all ones, the others being 0.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[inline]
+pub(super) fn count(same: &Keys) -> u32 {
+    highest_bits(same).count_ones()
+}
+
 /// Returns one bit per element of sorted keys, set if it equals the one before: those of each vector together.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 #[inline]
 pub(super) fn repeated(keys: &Keys) -> u32 {
-    let last = _mm256_permutevar8x32_epi32(keys[3], _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
-    let before = [last, keys[0], keys[1], keys[2]];
-    let same: Keys = std::array::from_fn(|index| _mm256_cmpeq_epi32(keys[index], before[index]));
-    // The first element has none before it.
-    highest_bits(&same) & !1
+    highest_bits(&repeats(keys, &before(keys)))
 }
 
 /// Puts one bit per element, those of each vector together, into the order of the elements.
@@ -150,15 +177,6 @@ pub(super) fn repeated(keys: &Keys) -> u32 {
 pub(super) fn in_order(bits: u32) -> u32 {
     (0..4)
         .map(|vector| _pdep_u32(bits >> (8 * vector), 0x1111_1111 << vector))
-        .fold(0, |all, bits| all | bits)
-}
-
-/// Puts one bit per element in their order into those of each vector together.
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-#[inline]
-pub(super) fn by_vector(bits: u32) -> u32 {
-    (0..4)
-        .map(|vector| _pext_u32(bits, 0x1111_1111 << vector) << (8 * vector))
         .fold(0, |all, bits| all | bits)
 }
 

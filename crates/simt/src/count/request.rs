@@ -161,6 +161,11 @@ pub(super) fn spacing(addresses: &Addresses, active: u32) -> Option<(u64, u64)> 
         return spacing_of_some(addresses, active);
     }
     let step = addresses[1].wrapping_sub(addresses[0]);
+    // The last lane tells most irregular requests apart. It is read as it was written, whereas neighbours are compared across what
+    // was written at once, which waits until the host has completed all stores before.
+    if addresses[LANES - 1].wrapping_sub(addresses[0]) != step.wrapping_mul(LANES as u64 - 1) {
+        return None;
+    }
     (!differs(addresses, step)).then_some((addresses[0], step))
 }
 

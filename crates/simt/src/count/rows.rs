@@ -142,8 +142,8 @@ impl CounterObserver {
     fn price_of_lanes(&self, addresses: &Addresses, bytes: u32) -> Price {
         let lanes = AnyLanes { addresses, pieces: Pieces::of(addresses, u32::MAX, self.rules.level) };
         let traffic = lanes.traffic(LANES as u32 * bytes);
-        let data = turns::of_data(addresses, u32::MAX, bytes, self.rules.level);
-        Price::Memory { traffic, turns: turns::of(traffic.lines, data) }
+        let turns = turns::of_lanes(&lanes.pieces, (addresses, u32::MAX), bytes, self.rules.level);
+        Price::Memory { traffic, turns }
     }
 
     by_level! {

@@ -2,6 +2,7 @@
 
 use super::block::BlockMemory;
 use super::group::Group;
+use super::prefetch;
 use super::takes::{Sink, Takes, nearby, whole_lines};
 use crate::coalescing::Addresses;
 
@@ -43,7 +44,7 @@ impl CachedLoads<'_> {
         }
         let mut takes = Takes::NONE;
         takes.find(addresses, lanes);
-        self.missed += self.memory.load_all(&mut self.clock, &takes);
+        self.missed += self.memory.load_all(&mut self.clock, &takes, addresses);
         true
     }
 }
@@ -84,6 +85,7 @@ impl Uncached<'_> {
             }
             return true;
         }
+        addresses.iter().copied().for_each(prefetch::to_l2);
         let mut takes = Takes::NONE;
         takes.find(addresses, lanes);
         self.taken += takes.sectors[..takes.count].iter().map(|sectors| sectors.count_ones()).sum::<u32>();

@@ -20,19 +20,14 @@
 //! The first row has more clocks for the instructions around the load. Nsight Compute counts as many wavefronts in loads, and in stores that
 //! leave L1: of 86 patterns, those that hit differ in none. A word of 8 bytes for all lanes takes two turns.
 
-use super::distinct::{sorted, worst_bank_and_word};
+use super::banks::{self, BANK_BYTES};
+use super::distinct::{Pieces, worst_bank_and_word};
 use crate::coalescing::{Addresses, LANES, LINE_BYTES, Traffic};
 use crate::decode::Level;
 use crate::observe::SteadyAccess;
 
 /// Lines whose tags are looked up in one turn.
 const LINES_A_TURN: u32 = 4;
-
-/// Bytes that a bank delivers in a turn.
-const BANK_BYTES: u32 = 4;
-
-/// Banks of the data.
-const BANKS: u64 = 32;
 
 /// Returns the turns of a request that touches `lines` lines and takes `data` turns for its data.
 #[inline(always)]
@@ -58,6 +53,18 @@ fn parts(bytes: u32) -> (u32, u32) {
     (LANES as u32 / words, words)
 }
 
+/// Returns the turns of a request whose pieces are known.
+#[inline(always)]
+pub(super) fn of_lanes(
+    pieces: &Pieces,
+    (addresses, active): (&Addresses, u32),
+    bytes: u32,
+    level: Level,
+) -> u32 {
+    let is_whole = parts(bytes).1 == 1;
+    of(pieces.lines, if is_whole { pieces.of_bank } else { of_data(addresses, active, bytes, level) })
+}
+
 /// Returns the turns for the data of lanes at any addresses, each a multiple of `bytes`.
 #[inline(always)]
 pub(crate) fn of_data(addresses: &Addresses, active: u32, bytes: u32, level: Level) -> u32 {
@@ -76,19 +83,7 @@ pub(crate) fn of_data(addresses: &Addresses, active: u32, bytes: u32, level: Lev
 #[inline(always)]
 fn of_words(addresses: &Addresses, active: u32, level: Level) -> u32 {
     worst_bank_and_word(addresses, active, level)
-        .map_or_else(|| one_by_one(addresses, active), |[words, _]| words)
-}
-
-#[inline(never)]
-fn one_by_one(addresses: &Addresses, active: u32) -> u32 {
-    let bank = |address: u64| address / u64::from(BANK_BYTES) % BANKS;
-    let mut packed = [0; LANES];
-    // Bank first, so that the words of a bank come together.
-    let by_bank = addresses.map(|address| (bank(address) << 58) | (address / LINE_BYTES));
-    let distinct = sorted(&by_bank, active, &mut packed).chunk_by(|a, b| a == b).map(|same| same[0] >> 58);
-    let mut counts = [0; BANKS as usize];
-    distinct.for_each(|bank| counts[bank as usize] += 1);
-    counts.into_iter().max().unwrap_or(0)
+        .map_or_else(|| banks::one_by_one(addresses, active), |[words, _]| words)
 }
 
 /// Returns [`of_data`] for evenly spaced lanes, wherever they begin.
@@ -144,7 +139,8 @@ mod tests {
     fn vectors_and_steps_agree_with_lanes_one_by_one() {
         let level = Level::detect();
         for (addresses, active) in requests() {
-            assert_eq!(of_words(&addresses, active, level), one_by_one(&addresses, active), "{addresses:x?}");
+            let expected = banks::one_by_one(&addresses, active);
+            assert_eq!(of_words(&addresses, active, level), expected, "{addresses:x?}");
         }
         for (index, bytes) in [1_u32, 2, 4, 8, 16].into_iter().cycle().take(2000).enumerate() {
             let step = (index as u64 * 7 % 301) * u64::from(bytes);
