@@ -187,6 +187,9 @@ pub struct LaunchCounters {
     pub l2_sectors_read: u64,
     /// Sectors of stores and atomics that reach L2: `lts__t_sectors_srcunit_tex_op_write.sum`.
     pub l2_sectors_written: u64,
+    /// Of the sectors of stores, those that are taken to merge with the store before on their way to L2: an estimate.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub l2_sectors_merged: u64,
     /// Sectors that became dirty in L2 without having been read there: where stores fill only a part of them, the rest is fetched.
     #[serde(default, skip_serializing_if = "is_default")]
     pub l2_sectors_unread: u64,

@@ -7,6 +7,7 @@
 
 pub(crate) mod adjacent;
 mod barrier;
+pub(crate) mod behind;
 mod block;
 mod builtin;
 mod call;

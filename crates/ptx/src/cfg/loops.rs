@@ -94,7 +94,9 @@ impl Loops {
             }
             if inner.is_some() {
                 let block = climb(from, inner, |block| blocks[block].meets.map(|meets| meets.0));
-                block.into_iter().for_each(|block| meet(&mut meetings, Meeting { block: BlockId(block), depth: 0 }));
+                block
+                    .into_iter()
+                    .for_each(|block| meet(&mut meetings, Meeting { block: BlockId(block), depth: 0 }));
             }
             if meetings.len() > 1 || meetings.iter().any(|only| only.depth > 0) {
                 meetings.reverse();

@@ -86,6 +86,9 @@ pub struct SiteFacts {
     /// Loads from shared memory that ptxas [merges](SiteInfo::merged) with others.
     #[doc(hidden)]
     pub merged: Vec<(u32, Merged)>,
+    /// Stores right [behind](SiteInfo::behind) others, with the number of stores that follow one another.
+    #[doc(hidden)]
+    pub behind: Vec<(u32, u32)>,
     /// Sites of atomics that add floats.
     #[doc(hidden)]
     pub float_atomics: Vec<u32>,
@@ -123,6 +126,7 @@ impl SiteFacts {
             combined: numbers(|site| site.combined),
             takes_work: numbers(|site| site.takes_work),
             merged: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.merged?))).collect(),
+            behind: (0..).zip(sites).filter_map(|(number, site)| Some((number, site.behind?))).collect(),
             float_atomics: numbers(|site| adds_floats(&site.op)),
             reductions: numbers(|site| site.reduces),
             contests: Contest::all(sites),

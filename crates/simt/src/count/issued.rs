@@ -2,10 +2,10 @@
 
 use super::by_site::BySite;
 use super::facts::{Wait, Waiting, within};
-use super::launch::parts;
+use super::launch::{in_few_lines, parts};
 use super::shape::LaunchShape;
 use super::slots::Slots;
-use crate::exec::Chained;
+use crate::exec::{Chained, behind};
 use counters::Counts;
 use std::slice;
 
@@ -38,6 +38,15 @@ impl Issued<'_> {
     /// Those of these sites that may have been executed.
     pub(super) fn of<'a>(&self, sites: &'a [u32]) -> slice::Iter<'a, u32> {
         self.within(sites, |site| *site)
+    }
+
+    /// Sectors of stores that merge with those of the store right before.
+    pub(super) fn merged_stores(&self) -> u64 {
+        let merged = |(site, run): &(u32, u32)| {
+            let stores = &self.counts.get(*site).stores;
+            stores.rewritten as f64 * behind::share(*run) * in_few_lines(stores)
+        };
+        self.within(&self.shape.facts.behind, |(site, _)| *site).map(merged).sum::<f64>() as u64
     }
 
     /// Returns the executions of each site, and what a list of all sites has for it.

@@ -48,8 +48,13 @@ fn merging(stores: &MemoryCounts, warps: u64) -> f64 {
     if stores.requests <= warps {
         return 1.0;
     }
-    let lines = stores.lines as f64 / stores.requests as f64;
-    if lines < 1.5 { 0.0 } else { ((12.0 - lines) / 8.0).clamp(0.0, 1.0) }
+    if stores.lines as f64 / (stores.requests as f64) < 1.5 { 0.0 } else { in_few_lines(stores) }
+}
+
+/// Returns how far stores are to so few lines that they merge: 1 up to 4 lines each, 0 from 12 on.
+pub(super) fn in_few_lines(stores: &MemoryCounts) -> f64 {
+    let lines = stores.lines as f64 / stores.requests.max(1) as f64;
+    ((12.0 - lines) / 8.0).clamp(0.0, 1.0)
 }
 
 /// Those of [`parts`] that lie in sectors that the block has not written before.
@@ -129,7 +134,9 @@ impl Modelled for LaunchCounters {
         let kept = 1.0 - share(self.l2_sectors_spilled, in_l1).min(1.0);
         let l1_hit_share = kept * share(total.loads.requests_in_l1, total.loads.requests);
         let in_step = l1_hit_share * merging(&total.stores, self.warps);
-        let merged = total.stores.rewritten as f64 * in_step;
+        let again = total.stores.rewritten as f64;
+        let right_behind = (self.l2_sectors_merged as f64).min(again);
+        let merged = right_behind + (again - right_behind) * in_step;
         Counters {
             blocks: self.blocks as f64,
             warps: self.warps as f64,
@@ -162,7 +169,8 @@ impl Modelled for LaunchCounters {
             copies: self.copy_requests as f64,
             idle_requests: self.idle_requests as f64,
             stores: total.stores.requests as f64,
-            rewritten: (parts(&total.stores) - scattered(&total.stores)) as f64 * (1.0 - in_step),
+            rewritten: (parts(&total.stores) - scattered(&total.stores)) as f64
+                * if again > 0.0 { 1.0 - merged / again } else { 1.0 },
             gathered: gathered(&total.loads),
             scattered: scattered(&total.stores) as f64,
             indexed_loads: share(self.indexed_loads, parts(&total.loads)),

@@ -137,6 +137,7 @@ impl Merged {
             l2_sectors_unread: self.l2.unread(),
             l2_sectors_shared: self.shared(shape, total.loads.l2_sectors, totals),
             l1_hits_behind: totals.tally.behind as f64 / totals.tally.hits.max(1) as f64,
+            l2_sectors_merged: issued.merged_stores(),
             l2_sectors_spilled: totals.tally.spilled,
             l2_sectors_again: self.fetched_again(rules, totals, total.stores.l2_sectors),
             float_atomics: float_atomics.sum(),

@@ -24,7 +24,6 @@ mod parameter;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::adjacent;
 use super::dependencies;
 use super::error::LoadError;
 use super::flow::Flow;
@@ -43,6 +42,7 @@ use super::uniform;
 use super::unrolled;
 use super::uses::{Use, Uses};
 use super::waits::{self, WaitSite};
+use super::{adjacent, behind};
 use crate::alu;
 use crate::count::Slots;
 use crate::decode::{Columns, DecodeError, Level};
@@ -146,6 +146,9 @@ impl<'a> Compiler<'a> {
             if merged.bytes == 0 {
                 slots[at as usize].issued = 0;
             }
+        }
+        for (at, stores) in behind::find(body, &cfg) {
+            self.sites[(first + at) as usize].behind = Some(stores);
         }
         let guarded = predicated::bodies(body, &cfg, &slots);
         for (site, branch) in predicated::accesses(body, &cfg, &guarded, first) {

@@ -71,7 +71,8 @@ impl<O: Observer> Runner<'_, O> {
                     let what = format!("brx.idx: {} of a list of {}", selected(lane), targets.len());
                     return Err(self.fault(index, pc, lane as u32, FaultKind::Illegal(what)));
                 }
-                let way = Way { targets, meets: *meets, inside: self.context.program.inside.get(*inside as usize) };
+                let way =
+                    Way { targets, meets: *meets, inside: self.context.program.inside.get(*inside as usize) };
                 *fragment = self.switch(index, *fragment, mask, &way, selected);
                 return Ok(Next::Go);
             }

@@ -44,6 +44,9 @@ pub struct SiteInfo {
     /// The part of a load from shared memory in the one that ptxas merges it with others into.
     #[doc(hidden)]
     pub merged: Option<Merged>,
+    /// Of a store right behind another one to the same sectors, how many stores follow one another there.
+    #[doc(hidden)]
+    pub behind: Option<u32>,
     /// The memory of a load whose address is the result of a load before it.
     #[doc(hidden)]
     pub chained: Option<Chained>,
@@ -153,6 +156,7 @@ impl SiteInfo {
             block: 0,
             load_weight: 0.0,
             merged: None,
+            behind: None,
             chained: None,
             reads: Vec::new(),
             writes: Vec::new(),
