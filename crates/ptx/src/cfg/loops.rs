@@ -86,14 +86,15 @@ impl Loops {
             for (around, above) in self.0.iter().zip(&of_loops).rev().filter(around) {
                 let stay = blocks[from].successors.iter().filter(|to| around.contains[to.0 as usize]);
                 if stay.count() > 1 {
-                    let block = climb(from, inner, |block| above[block]).unwrap_or(around.header);
+                    let block = behind(&meetings, from, inner, |block| above[block]).unwrap_or(around.header);
                     meet(&mut meetings, Meeting { block: BlockId(block), depth });
                     inner = Some(around);
                 }
                 depth -= 1;
             }
             if inner.is_some() {
-                let block = climb(from, inner, |block| blocks[block].meets.map(|meets| meets.0));
+                let above = |block: usize| blocks[block].meets.map(|meets| meets.0);
+                let block = behind(&meetings, from, inner, above);
                 block
                     .into_iter()
                     .for_each(|block| meet(&mut meetings, Meeting { block: BlockId(block), depth: 0 }));
@@ -121,10 +122,19 @@ impl Loop {
     }
 }
 
-/// Returns the first block above another one in a tree of post-dominators that lies behind the loop.
-fn climb(from: usize, behind: Option<&Loop>, above: impl Fn(usize) -> Option<u32>) -> Option<u32> {
+/// Returns the first block above another one, in a tree of post-dominators, that lies behind the loop; or the last meeting, if that is
+/// the first block above, so that no lane leaves the loop before it.
+fn behind(
+    meetings: &[Meeting],
+    from: usize,
+    inner: Option<&Loop>,
+    above: impl Fn(usize) -> Option<u32>,
+) -> Option<u32> {
     let mut at = above(from)?;
-    while behind.is_some_and(|behind| behind.contains[at as usize]) {
+    if meetings.last().is_some_and(|last| last.block.0 == at) {
+        return Some(at);
+    }
+    while inner.is_some_and(|inner| inner.contains[at as usize]) {
         at = above(at as usize)?;
     }
     Some(at)

@@ -69,6 +69,64 @@ fn a_loop_meets_behind_it() {
     assert!(cfg.reducible);
 }
 
+/// Meetings of each block that has some: block and depth.
+fn meetings(cfg: &Cfg) -> Vec<(u32, Vec<(u32, u32)>)> {
+    let places = |block: &ptx::cfg::Block| block.meetings.iter().map(|at| (at.block.0, at.depth)).collect();
+    let all = (0..).zip(cfg.blocks.iter().map(places));
+    all.filter(|(_, places): &(u32, Vec<_>)| !places.is_empty()).collect()
+}
+
+#[test]
+fn lanes_that_stay_in_a_loop_meet_in_it_although_others_leave() {
+    let cfg = graph(
+        "LOOP: @%p1 bra STAY;
+         @%p2 bra OUT;
+         STAY: mov.u32 %r1, 1; @%p3 bra LOOP;
+         OUT: ret;",
+    );
+    assert_eq!(cfg.blocks[0].meets, Some(BlockId(3)));
+    assert_eq!(meetings(&cfg), [(0, vec![(3, 0), (2, 1)])]);
+    let around = |from, to| cfg.loops_around(BlockId(from), BlockId(to));
+    assert_eq!([around(0, 0), around(1, 2), around(1, 3), around(3, 3)], [1, 1, 0, 0]);
+}
+
+#[test]
+fn lanes_that_end_a_round_apart_meet_at_the_next_one() {
+    let cfg = graph(
+        "LOOP: @%p1 bra LATE;
+         @%p2 bra LOOP; bra OUT;
+         LATE: @%p3 bra LOOP;
+         OUT: ret;",
+    );
+    assert_eq!(meetings(&cfg), [(0, vec![(4, 0), (0, 1)])]);
+    // The post-dominator is in the loop, but lanes come to it in different rounds.
+    let cfg = graph(
+        "LOOP: @%p1 bra NEXT;
+         @%p2 bra LOOP;
+         NEXT: @%p3 bra OUT; bra LOOP;
+         OUT: ret;",
+    );
+    assert_eq!(cfg.blocks[0].meets, Some(BlockId(2)));
+    assert_eq!(meetings(&cfg), [(0, vec![(4, 0), (0, 1)]), (1, vec![(4, 0), (0, 1)])]);
+}
+
+#[test]
+fn each_of_two_loops_has_its_meeting() {
+    let cfg = graph(
+        "OUTER: mov.u32 %r1, 0;
+         INNER: @%p1 bra STAY;
+         @%p2 bra BEHIND;
+         @%p3 bra OUT;
+         STAY: @%p4 bra INNER;
+         BEHIND: @%p5 bra OUTER;
+         OUT: ret;",
+    );
+    assert_eq!(meetings(&cfg)[0], (1, vec![(6, 0), (5, 1), (4, 2)]));
+    // Without a way out, the post-dominator is all there is.
+    let cfg = graph("LOOP: @%p1 bra SKIP; mov.u32 %r1, 1; SKIP: @%p2 bra LOOP; ret;");
+    assert_eq!(meetings(&cfg), []);
+}
+
 #[test]
 fn labels_that_nothing_jumps_to_divide_nothing() {
     let cfg = graph("A: mov.u32 %r1, 0; B: mov.u32 %r1, 1; C: ret;");

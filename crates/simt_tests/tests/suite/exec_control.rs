@@ -57,6 +57,36 @@ fn lanes_go_round_a_loop_differently_often() {
     assert_eq!(log.requests, 2);
 }
 
+/// A branch before a `break`: lanes that stay reconverge in each round, as in machine code with `BSSY`, `BREAK` and `BSYNC`.
+#[test]
+fn lanes_that_stay_in_a_loop_meet_in_each_round() {
+    let bench = bench(
+        "mov.b32 %r0, 0;
+         mov.b32 %r2, 0;
+        LOOP:
+         xor.b32 %r3, %r1, %r2;
+         and.b32 %r3, %r3, 1;
+         setp.eq.u32 %p1, %r3, 0;
+         @%p1 bra STAY;
+         setp.ge.u32 %p2, %r2, %r1;
+         @%p2 bra OUT;
+        STAY:
+         add.s32 %r0, %r0, 1;
+         add.s32 %r2, %r2, 1;
+         setp.lt.u32 %p3, %r2, 100;
+         @%p3 bra LOOP;
+        OUT:
+         xor.b32 %r0, %r0, 1;",
+    );
+    // In every other round a thread looks whether it has gone round as often as its number.
+    assert_eq!(bench.results("k", 64), each(64, |thread| (thread + 1) ^ 1));
+    let array = bench.upload(&[0u32; 64]);
+    let log = bench.watch("k", 64, &[array.into()]);
+    // The first warp's last lane goes round 32 times, the second's 64 times.
+    assert_eq!(bench.issued(&log, "setp.lt.u32"), (96, 64 * 65 / 2));
+    assert_eq!(log.requests, 2);
+}
+
 #[test]
 fn nested_branches_meet_inside_out() {
     let bench = bench(
