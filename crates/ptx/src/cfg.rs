@@ -43,7 +43,7 @@ pub struct Block {
     /// Reconvergence point of lanes that diverge at this block's end; None if they do not reconverge before the
     /// function ends.
     pub meets: Option<BlockId>,
-    /// Where they reconverge if those that leave a loop are not waited for, from all of them to those that stay in the innermost
+    /// Reconvergence points of lanes that may leave loops: first that of all lanes, last that of those that stay in the innermost
     /// loop. Empty if that is [`Self::meets`] alone.
     pub meetings: Vec<Meeting>,
 }
@@ -56,6 +56,8 @@ pub struct Cfg {
     /// True if each loop has a single entry. If not, a reconvergence point may lie within a loop that lanes entered at
     /// different blocks, and running the fragment with the lowest program counter is the safer rule.
     pub reducible: bool,
+    /// True if a block has [`Block::meetings`].
+    pub has_meetings: bool,
     /// Block of each instruction.
     block_of: Vec<BlockId>,
     loops: Loops,
@@ -120,13 +122,15 @@ impl Cfg {
             }
         }
         block_of.truncate(count as usize);
-        let mut cfg = Self { blocks, reducible: true, block_of, loops: Loops::default() };
+        let mut cfg =
+            Self { blocks, reducible: true, has_meetings: false, block_of, loops: Loops::default() };
         cfg.find_returning();
         cfg.find_meetings();
         cfg.reducible = cfg.is_reducible();
         if cfg.reducible {
             cfg.loops = Loops::new(&cfg.blocks, &cfg.predecessors());
             cfg.loops.find_meetings(&mut cfg.blocks);
+            cfg.has_meetings = cfg.blocks.iter().any(|block| !block.meetings.is_empty());
         }
         cfg
     }

@@ -1,7 +1,7 @@
 //! Natural loops, and where lanes that stay in a loop reconverge although others may leave it.
 //!
 //! Where a loop has a `break`, the immediate post-dominator of a branch before it lies behind the loop, since a lane may leave on
-//! the way. Lanes that stay need not wait until then: they reconverge in each round, and whoever leaves is not waited for. For
+//! the way. Lanes that stay need not wait until then: they reconverge in each round, without the lanes that have left. For
 //! example, in
 //!
 //! ```text
@@ -28,11 +28,11 @@ use super::{Block, BlockId};
 pub struct Meeting {
     /// The block before which they reconverge.
     pub block: BlockId,
-    /// How many loops around the diverging block a lane must not have left; none for the block's immediate post-dominator.
+    /// Nesting depth of the loop within which they reconverge; 0 if they reconverge wherever they have left loops.
     pub depth: u32,
 }
 
-/// The blocks from which the way leads back to a loop's first block.
+/// A natural loop: its header, and the blocks from which control reaches a branch back to it.
 #[derive(Debug)]
 struct Loop {
     header: u32,

@@ -8,8 +8,8 @@
 //! st.global.b32 [p+4], im       behind it: its sectors have been written, and L2 gets 8 for both, not 16
 //! ```
 //!
-//! The longer such a *run*, the more stores of other warps come between. Of the sectors that a run of this many stores writes again,
-//! on an H200 so many were not seen in L2, with 16384 warps that do nothing but store:
+//! The longer such a *run*, the more stores of other warps come between. The table has the share of the sectors written again that
+//! merged, by the number of stores of a run and their size, on an H200 with 16384 warps that do nothing but store:
 //!
 //! ```text
 //! stores        2      3      4      5      6      8      9     16

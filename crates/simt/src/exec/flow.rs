@@ -45,7 +45,7 @@ impl Flow<'_> {
     pub(super) fn inside(&self, index: u32, targets: &[u32]) -> Option<Inside> {
         let cfg = self.cfg;
         let from = cfg.block_of(index)?;
-        if cfg.loops_around(from, from) == 0 || cfg.blocks.iter().all(|block| block.meetings.is_empty()) {
+        if !cfg.has_meetings || cfg.loops_around(from, from) == 0 {
             return None;
         }
         let meetings = cfg.block(from).meetings.as_slice();

@@ -67,9 +67,9 @@ pub(super) const NOT_INSIDE: u32 = u32::MAX;
 
 /// A branch in loops: where lanes that stay in them reconverge ([`Meeting`](crate::ptx::cfg::Meeting)).
 pub(super) struct Inside {
-    /// The pcs and depths of the places, from that where all lanes meet to that of the innermost loop.
+    /// Reconvergence points, each with the nesting depth of its loop: first that of all lanes, last that of the innermost loop.
     pub(super) meets: Box<[(u32, u32)]>,
-    /// How many of the loops around the branch a lane is still in behind it, by its targets; the last is the next instruction.
+    /// Number of loops that contain the branch and each of its targets; the last target is the next instruction.
     pub(super) kept: Box<[u32]>,
 }
 

@@ -72,7 +72,7 @@ pub(super) struct Join {
     pub(super) arrived: u32,
     /// Join of the lanes before they diverged.
     pub(super) parent: u32,
-    /// How many loops lanes must not have left to be expected; see [`Inside`](super::step::Inside).
+    /// Nesting depth of the loop within which lanes reconverge; 0 for the immediate post-dominator. See [`Inside`](super::step::Inside).
     pub(super) depth: u32,
 }
 
