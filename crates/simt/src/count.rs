@@ -49,6 +49,7 @@ mod peer_stores;
 mod prefetch;
 mod regions;
 mod repeats;
+mod replays;
 mod request;
 mod rows;
 mod run;

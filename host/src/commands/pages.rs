@@ -195,12 +195,14 @@ fn measured(root: &Path) -> Result<Vec<Kept>> {
     Ok(rows)
 }
 
-/// Makes rows on the simulated H200. A process has one driver, so other processes simulate: two at a time where memory allows, because
-/// one leaves cores idle where a kernel has too few blocks for them. The longest run first, so that none is left over in the end.
+/// Makes rows on the simulated H200. A process has one driver, so other processes simulate: as many at a time as memory allows, up to one
+/// for two cores. At least two, because one leaves cores idle where a kernel has too few blocks for them. The longest run first, so that none
+/// is left over in the end.
 fn simulate(lines: &[CommandLine]) -> Result<Vec<Record>> {
     let program = env::current_exe().context("the program does not find itself, to simulate the rows")?;
-    let has_room = machine::available_bytes().is_none_or(|bytes| bytes >= 2 * MOST_BYTES);
-    let processes = rayon::ThreadPoolBuilder::new().num_threads(if has_room { 2 } else { 1 }).build();
+    let wanted = (rayon::current_num_threads() / 2).max(2);
+    let room = machine::available_bytes().map_or(wanted, |bytes| (bytes / MOST_BYTES) as usize);
+    let processes = rayon::ThreadPoolBuilder::new().num_threads(wanted.min(room).max(1)).build();
     let processes = processes.context("no thread can be started, to simulate the rows")?;
     let mut longest_first: Vec<(usize, &CommandLine)> = lines.iter().enumerate().collect();
     longest_first.sort_by_key(|(_, line)| Reverse(line.bytes));

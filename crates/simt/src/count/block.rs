@@ -425,6 +425,29 @@ impl BlockMemory {
         rewritten
     }
 
+    /// Returns the clock of the warp that has come farthest, from the block's beginning, if the block has loaded through L1.
+    pub(super) fn clock_of_block(&self) -> Option<u32> {
+        let last = self.clocks.into_iter().fold(self.origin, u32::max);
+        self.loaded.then_some(last - self.origin)
+    }
+
+    /// Enters what a block has touched that did as an earlier one: its groups, its look-ups, and its [clock](Self::clock_of_block).
+    #[inline(always)]
+    pub(super) fn enter(&mut self, groups: impl Iterator<Item = Group>, tally: Tally, clock: Option<u32>) {
+        for Group { index, read, written } in groups {
+            let home = self.home(index);
+            let at = if self.slots[home].index == index { home } else { self.find(index, home) };
+            let slot = &mut self.slots[at];
+            slot.read |= read & !slot.written;
+            slot.written |= written;
+        }
+        self.tally += tally;
+        if let Some(clock) = clock {
+            self.loaded = true;
+            self.clocks[0] = self.origin + clock;
+        }
+    }
+
     /// Ends the block. If `alone`, its groups are not merged with those of later blocks.
     pub(super) fn end_block(&mut self, alone: bool, list: &mut Vec<Group>) {
         self.block = self.block.wrapping_add(1);

@@ -6,7 +6,9 @@
 
 use super::level::by_level;
 use super::observer::CounterObserver;
+use super::replays::Outcome;
 use super::run::Run;
+use super::steady::Path;
 
 impl CounterObserver {
     /// Counts what has been noted.
@@ -24,13 +26,23 @@ impl CounterObserver {
 
     #[inline(always)]
     fn count_some_notes_at(&mut self) {
-        let Run { memos, memory, groups: list, notes, .. } = &mut *self.run;
+        let Run { notes, replays, .. } = &mut *self.run;
         let count = std::mem::take(&mut notes.count) as usize;
+        match replays.compare(&notes.notes[..count]) {
+            Outcome::Repeated(batch) => return self.phase.note_ways(batch.ways),
+            Outcome::Differs => self.retrace(),
+            Outcome::New => {}
+        }
+        let Run { memos, memory, groups: list, notes, replays, .. } = &mut *self.run;
+        let mut ways = [false; 2];
         for note in &notes.notes[..count] {
             let memo = memos.at(note.site);
             memo.tally.repeats += 1;
-            self.phase.note(memo.path);
+            ways[0] |= memo.path == Path::Cached;
+            ways[1] |= memo.path == Path::Stored;
             memo.look_up(note.base, note.warp, memory, list);
         }
+        self.phase.note_ways(ways);
+        replays.keep(&notes.notes[..count], ways);
     }
 }

@@ -52,9 +52,15 @@ impl Phase {
     /// Notes an access that takes a path.
     #[inline(always)]
     pub(super) fn note(&mut self, path: Path) {
-        self.loaded |= path == Path::Cached;
-        self.stored |= path == Path::Stored;
-        self.phased |= path == Path::Stored && self.passed;
+        self.note_ways([path == Path::Cached, path == Path::Stored]);
+    }
+
+    /// Notes loads through L1, and stores.
+    #[inline(always)]
+    pub(super) fn note_ways(&mut self, [loads, stores]: [bool; 2]) {
+        self.loaded |= loads;
+        self.stored |= stores;
+        self.phased |= stores && self.passed;
     }
 }
 
@@ -67,7 +73,9 @@ impl CounterObserver {
     pub(super) fn end_block(&mut self) {
         if self.block != NO_BLOCK {
             self.count_notes();
+            self.end_following();
             self.run.end_block(self.block / self.rules.cut.window);
+            self.end_kept();
             let phase = std::mem::take(&mut self.phase);
             self.run.totals.storing += u64::from(phase.stored);
             self.run.totals.phased += u64::from(phase.phased);
@@ -79,15 +87,19 @@ impl CounterObserver {
         self.end_block();
         self.block = block;
         self.run.begin_part(self.rules.cut.part_of(block));
+        self.run.replays.begin();
     }
 
-    /// Counts what comes before an access of this block.
+    /// Counts what comes before an access of this block to this space.
     #[inline(always)]
-    fn come_to(&mut self, block: u64) {
+    fn come_to(&mut self, block: u64, space: Space) {
         if block != self.block {
             self.change_to(block);
         }
         self.count_notes();
+        if space == Space::Global && self.run.replays.is_watching() {
+            self.stop_watching();
+        }
     }
 
     #[cold]
@@ -191,7 +203,7 @@ impl Observer for CounterObserver {
         if access.active == 0 {
             return;
         }
-        self.come_to(at.block);
+        self.come_to(at.block, access.space);
         if self.run.recorder.is_recording() {
             self.record(at, access);
         }
@@ -203,7 +215,7 @@ impl Observer for CounterObserver {
         if access.active == 0 {
             return;
         }
-        self.come_to(at.block);
+        self.come_to(at.block, access.space);
         if self.run.recorder.is_recording() {
             self.record(at, &access.with(&access.addresses()));
         }
@@ -219,7 +231,7 @@ impl Observer for CounterObserver {
         if access.active == 0 {
             return;
         }
-        self.come_to(at.block);
+        self.come_to(at.block, access.space);
         if self.run.recorder.is_recording() {
             self.record(at, &access.with(&rows.addresses(access.base, access.step)));
         }

@@ -144,6 +144,7 @@ impl CounterObserver {
         let local_to_l2 = self.rules.local_to_l2();
         let run = &mut *self.run;
         let memo = run.memos.at(at.site.0);
+        run.replays.version += u64::from(memo.path != Path::None || new.path != Path::None);
         memo.settle(run.counts.at(at.site.0), local_to_l2);
         memo.slot = std::mem::replace(memo, new).slot;
         memo.tally.from = run.worst.kept_below(at.site, new.price.cost());

@@ -17,6 +17,7 @@ use super::group::{Group, Tally};
 use super::host_pages::{HostPages, OfHost};
 use super::hottest::{BLOCKS_OF_SPAN, Hottest};
 use super::peer_stores::PeerStores;
+use super::replays::Replays;
 use super::shape::Rules;
 use super::shared::SharedMemory;
 use super::steady::Memo;
@@ -80,6 +81,8 @@ pub(super) struct Run {
     pub(super) memos: BySite<Memo>,
     /// Repetitions that have not been counted yet.
     pub(super) notes: Notes,
+    /// A block that others repeat.
+    pub(super) replays: Replays,
     pub(super) worst: Worst,
     pub(super) totals: Totals,
     /// Instructions of each block that has ended.
@@ -118,6 +121,7 @@ impl Run {
             counts: BySite::default(),
             memos: BySite::default(),
             notes: Notes::default(),
+            replays: Replays::new(rules.l1.share),
             worst: Worst::default(),
             totals: Totals::default(),
             blocks: Vec::new(),

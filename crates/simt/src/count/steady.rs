@@ -290,6 +290,12 @@ impl Memo {
         }
     }
 
+    /// Returns this memo as if nothing had repeated it.
+    pub(super) fn without_counts(&self) -> Self {
+        let tally = Tally { repeats: 0, ..self.tally };
+        Self { tally, l2_sectors: 0, in_l1: 0, rewritten: 0, slot: 0, ..*self }
+    }
+
     /// Adds the repetitions to their site's counters. `local_to_l2` is [that of the rules](super::shape::Rules::local_to_l2).
     pub(super) fn settle(&mut self, counts: &mut Counts, local_to_l2: [bool; 2]) {
         let times = std::mem::take(&mut self.tally.repeats);
