@@ -132,7 +132,7 @@ pub trait Observer {
         }
     }
     /// Returns tallies by which an executor may count accesses to shared and constant memory by all lanes of warps of
-    /// this block, in place of [`Observer::steady_access`] and [`Observer::rows_access`], and note evenly spaced ones to global
+    /// this block, in place of [`Observer::steady_access`] and [`Observer::rows_access`], and note those to global
     /// memory. They hold until another method is called for a site that is not among these.
     #[doc(hidden)]
     fn tallies(&mut self, block: u64, sites: Range<u32>) -> Option<Tallies> {

@@ -8,7 +8,6 @@ use super::level::by_level;
 use super::observer::CounterObserver;
 use super::replays::Outcome;
 use super::run::Run;
-use super::steady::Path;
 
 impl CounterObserver {
     /// Counts what has been noted.
@@ -38,8 +37,8 @@ impl CounterObserver {
         for note in &notes.notes[..count] {
             let memo = memos.at(note.site);
             memo.tally.repeats += 1;
-            ways[0] |= memo.path == Path::Cached;
-            ways[1] |= memo.path == Path::Stored;
+            let [loads, stores] = memo.path.ways();
+            ways = [ways[0] | loads, ways[1] | stores];
             memo.look_up(note.base, note.warp, memory, list);
         }
         self.phase.note_ways(ways);

@@ -52,7 +52,7 @@ impl Phase {
     /// Notes an access that takes a path.
     #[inline(always)]
     pub(super) fn note(&mut self, path: Path) {
-        self.note_ways([path == Path::Cached, path == Path::Stored]);
+        self.note_ways(path.ways());
     }
 
     /// Notes loads through L1, and stores.

@@ -21,14 +21,18 @@ use super::group::{GROUP_SHIFT, Group, Tally};
 use super::observer::CounterObserver;
 use super::run::Run;
 use super::steady::Memo;
+use super::takes::Sink;
 use crate::observe::Note;
 use std::collections::HashMap;
 
 /// Log2 of the bytes of a sector.
 const SECTOR_SHIFT: u32 = 5;
 
-/// Most notes of a template, each of two groups at most: L1 forgets none of so few.
+/// Most notes of a template.
 const MOST_NOTES: usize = 1 << 12;
+
+/// Most groups of a template, of which L1 forgets none.
+const MOST_GROUPS: usize = 1 << 12;
 
 /// Most sites of a template.
 const MOST_SITES: usize = 8;
@@ -257,7 +261,7 @@ impl Replays {
 }
 
 impl Template {
-    /// `None` if it has too many sites.
+    /// `None` if it has too many sites or groups.
     fn of(
         notes: &[Note],
         batches: &[Batch],
@@ -286,15 +290,14 @@ impl Template {
             let memo = &mut of_sites[number];
             memo.tally.repeats += 1;
             memo.look_up(note.base, note.warp, memory, &mut list);
-            let (group, sectors) = memo.place(note.base);
-            let touched = [(group, sectors as u32), (group + 1, (sectors >> 32) as u32)];
-            for (group, _) in touched.into_iter().filter(|(_, sectors)| *sectors != 0) {
-                let (one, other) = (classes[*owners.entry(group).or_insert(number)], classes[number]);
-                classes.iter_mut().filter(|class| **class == other).for_each(|class| *class = one);
-            }
+            memo.each_group(note.base, &mut Owners { of_groups: &mut owners, classes: &mut classes, number });
         }
         let clock = memory.clock_of_block();
         memory.end_block(true, &mut list);
+        let tally = std::mem::take(&mut memory.tally);
+        if owners.len() > MOST_GROUPS {
+            return None;
+        }
         // Numbers the classes from 0 on, in the order of their first notes.
         let mut firsts: Vec<(usize, usize)> = Vec::new();
         let kept = |(at, (&note, number)): (usize, (&Note, usize))| {
@@ -338,7 +341,7 @@ impl Template {
                 })
                 .collect(),
             groups,
-            tally: std::mem::take(&mut memory.tally),
+            tally,
             clock,
             version,
             used: 0,
@@ -383,6 +386,24 @@ impl Template {
         };
         let pairs = (0..self.classes.len()).flat_map(|one| (0..one).map(move |other| (at(one), at(other))));
         pairs.into_iter().all(|(one, other)| one.1 < other.0 || other.1 < one.0)
+    }
+}
+
+/// Puts the sites into one class that touch one group.
+struct Owners<'a> {
+    /// The site that came first to each group, by its number.
+    of_groups: &'a mut HashMap<u64, usize>,
+    /// The class of each site.
+    classes: &'a mut [usize; MOST_SITES],
+    /// The site that comes.
+    number: usize,
+}
+
+impl Sink for Owners<'_> {
+    fn take(&mut self, group: u64, _: u32) {
+        let first = *self.of_groups.entry(group).or_insert(self.number);
+        let (one, other) = (self.classes[first], self.classes[self.number]);
+        self.classes.iter_mut().filter(|class| **class == other).for_each(|class| *class = one);
     }
 }
 
@@ -488,32 +509,41 @@ mod tests {
     use super::*;
     use crate::cards::{BlockShape, Occupancy, find};
     use crate::count::{CounterObservation, L2State, LaunchCounters, LaunchShape, SiteFacts};
-    use crate::observe::{At, MOST_NOTES, Observation, Observer, Operation, Site, Space, SteadyAccess};
+    use crate::observe::{At, MOST_NOTES, Observation, Observer, Operation, Rows, Site, Space, SteadyAccess};
     use std::sync::Arc;
 
     const BLOCKS: u64 = 64;
     const WARPS: u32 = 8;
 
-    /// What a warp does: a barrier, or an access of adjacent 32-bit words from this base on.
+    /// What a warp does: a barrier, or an access of a site to adjacent 32-bit words from this base on, or to two rows of 16.
     #[derive(Clone, Copy)]
     enum Does {
         Waits,
         Loads(u32, u64),
         Stores(u32, u64),
+        LoadsRows(u32, u64),
+        StoresRows(u32, u64),
     }
 
-    use Does::{Loads, Stores, Waits};
+    use Does::{Loads, LoadsRows, Stores, StoresRows, Waits};
+
+    /// Of rows.
+    const ROWS: Rows = Rows { log: 4, pitch: 4096 };
 
     /// Executes an access as compiled code does: notes it where it repeats the site's memo, else reports it.
-    fn access(observer: &mut CounterObserver, at: At, access: &SteadyAccess) {
+    fn access(observer: &mut CounterObserver, at: At, access: &SteadyAccess, rows: Option<Rows>) {
         let tallies = observer.tallies(at.block, 0..MOST_SITES as u32 * 2).expect("there are sites");
         let run = &mut *observer.run;
         let tally = run.memos.at(at.site.0).tally;
         let repeats = tally.step == access.step
+            && rows.is_none_or(|rows| rows.pitch == tally.pitch)
             && access.base & tally.mask == tally.phase
             && tallies.order + u64::from(at.warp) >= tally.from;
         if !repeats || run.notes.count as usize == MOST_NOTES {
-            return observer.steady_access(at, access);
+            return match rows {
+                None => observer.steady_access(at, access),
+                Some(rows) => observer.rows_access(at, access, rows),
+            };
         }
         run.notes.notes[run.notes.count as usize] =
             Note { base: access.base, site: at.site.0, warp: at.warp };
@@ -543,9 +573,11 @@ mod tests {
             for part in 0..parts.unwrap_or(0) {
                 for (warp, all) in (0..).zip(&warps) {
                     for does in all.split(|does| matches!(does, Waits)).nth(part).unwrap_or_default() {
-                        let (site, operation, base) = match *does {
-                            Loads(site, base) => (site, Operation::Load, base),
-                            Stores(site, base) => (site, Operation::Store, base),
+                        let (site, operation, base, rows) = match *does {
+                            Loads(site, base) => (site, Operation::Load, base, None),
+                            Stores(site, base) => (site, Operation::Store, base, None),
+                            LoadsRows(site, base) => (site, Operation::Load, base, Some(ROWS)),
+                            StoresRows(site, base) => (site, Operation::Store, base, Some(ROWS)),
                             Waits => unreachable!("barriers divide the parts"),
                         };
                         let asked = SteadyAccess {
@@ -559,7 +591,7 @@ mod tests {
                             past_l1: false,
                             strong: false,
                         };
-                        access(&mut observer, At { block, warp, site: Site(site) }, &asked);
+                        access(&mut observer, At { block, warp, site: Site(site) }, &asked, rows);
                     }
                 }
                 observer.barrier(At { block, warp: 0, site: Site(0) }, 0, WARPS.into());
@@ -622,6 +654,24 @@ mod tests {
             let loads = (0..4).map(|of| Loads(0, row(of, X)));
             let stores = (0..4).map(|of| Stores(1, Y + 262_144 * block + (u64::from(warp) * 4 + of) * 8192));
             loads.chain([Waits]).chain(stores).collect()
+        });
+    }
+
+    #[test]
+    fn rows_repeat() {
+        // A product of tiles of 16: one matrix by rows, the other by columns of tiles.
+        assert_same(BLOCKS / 2, |block, warp| {
+            let (x, y) = (block % 64, block / 64);
+            let row = u64::from(warp) * 2 * 4096;
+            let step = |k: u64| {
+                [
+                    LoadsRows(0, X + y * 65_536 + row + 64 * k),
+                    LoadsRows(1, Y + 64 * x + k * 65_536 + row),
+                    Waits,
+                ]
+            };
+            let result = StoresRows(2, 2 * Y + y * 65_536 + row + 64 * x);
+            (0..4).flat_map(step).chain([result]).collect()
         });
     }
 

@@ -6,8 +6,9 @@
 //! phase of its base alone, as those of a [steady](super::steady) one do, so that the site's memo has them. What is in
 //! L1 is looked up for each row by its first and last address.
 
+use super::block::BlockMemory;
 use super::distinct::Pieces;
-use super::group::GROUP_SHIFT;
+use super::group::{GROUP_SHIFT, Group};
 use super::level::by_level;
 use super::observer::CounterObserver;
 use super::request::{AnyLanes, Groups, Steady};
@@ -18,16 +19,16 @@ use super::steady::{Memo, Price};
 use super::takes::Sink;
 use super::turns;
 use crate::coalescing::{Addresses, LANES, LINE_BYTES, SECTOR_BYTES, constant_replays};
-use crate::observe::{At, Operation, Rows, Space, SteadyAccess};
+use crate::observe::{At, Rows, Space, SteadyAccess};
 
 /// Bytes between lanes of a row from which they are looked up one by one.
 const LARGEST_STEP: u64 = 1 << 30;
 
 /// The addresses of a warp in rows, with ascending ones in each row.
-struct InRows {
-    base: u64,
-    step: u64,
-    rows: Rows,
+pub(super) struct InRows {
+    pub(super) base: u64,
+    pub(super) step: u64,
+    pub(super) rows: Rows,
 }
 
 impl InRows {
@@ -42,7 +43,7 @@ impl InRows {
     /// Passes each group and its touched sectors to the sink, in the order of the lanes. Adjacent ones of the same group
     /// come together.
     #[inline(always)]
-    fn each(&self, sink: &mut impl Sink) {
+    pub(super) fn each(&self, sink: &mut impl Sink) {
         let lanes = 1 << self.rows.log;
         let mut joined = Joined { sink, group: self.base >> GROUP_SHIFT, sectors: 0 };
         let mut low = self.base;
@@ -74,6 +75,14 @@ impl<S: Sink> Sink for Joined<'_, S> {
     }
 }
 
+/// Returns the least of a sector, half a line and a line in which an access's first row lies that begins at a multiple of it; a line, if
+/// the row lies in none.
+fn unit_of_rows(access: &SteadyAccess, rows: Rows) -> u64 {
+    let span = access.step * ((1 << rows.log) - 1) + u64::from(access.bytes);
+    let holds = |unit: &u64| access.base % unit + span <= *unit;
+    [SECTOR_BYTES, LINE_BYTES / 2].into_iter().find(holds).unwrap_or(LINE_BYTES)
+}
+
 impl CounterObserver {
     /// Counts an access in rows that has at least one active lane.
     #[inline(always)]
@@ -91,7 +100,7 @@ impl CounterObserver {
             self.put_memo(at, new);
         }
         if is_global {
-            self.look_up_rows(at, &lanes, access);
+            self.look_up_rows(at, access);
         }
         let memo = self.run.memos.at(at.site.0);
         memo.tally.repeats += 1;
@@ -126,14 +135,17 @@ impl CounterObserver {
             }
             Space::Global | Space::Local => {
                 let price = self.price_of_lanes(&addresses, access.bytes);
-                // An address a row is in one sector, wherever in that; and in one line, if all are in the same place of theirs.
+                // An address a row is in one sector, wherever in that; and in one line, if all are in the same place of theirs. So
+                // is a row that fills a part of a line.
                 let phases = match access.step {
                     0 if rows.pitch.is_multiple_of(LINE_BYTES) => 0,
                     0 if rows.pitch.is_multiple_of(SECTOR_BYTES) => LINE_BYTES - SECTOR_BYTES,
+                    _ if rows.pitch.is_multiple_of(LINE_BYTES) => unit_of_rows(access, rows) - 1,
                     _ => LINE_BYTES - 1,
                 };
-                let memo = Memo::in_rows(access, rows, phases, price);
-                memo.through_l1(self.is_cached(access.operation, access.past_l1, access.read_only))
+                let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
+                let noted = !self.rules.elsewhere.any();
+                Memo::in_global_rows(access, rows, phases, price, [cached, noted])
             }
         }
     }
@@ -149,27 +161,42 @@ impl CounterObserver {
     by_level! {
         /// Looks up which sectors of a site's memo are in L1, or which the block has written.
         #[inline(always)]
-        fn look_up_rows = look_up_rows_avx2, look_up_rows_at(at: At, lanes: &InRows, access: &SteadyAccess)
+        fn look_up_rows = look_up_rows_avx2, look_up_rows_at(at: At, access: &SteadyAccess)
     }
 
     #[inline(always)]
-    fn look_up_rows_at(&mut self, at: At, lanes: &InRows, access: &SteadyAccess) {
+    fn look_up_rows_at(&mut self, at: At, access: &SteadyAccess) {
         self.note_phase(access.operation);
         let Run { memos, memory, groups: list, .. } = &mut *self.run;
-        let memo = memos.at(at.site.0);
-        if memo.is_cached() {
-            let mut loads = CachedLoads::new(memory, list, at.warp, false);
+        memos.at(at.site.0).look_up_rows(access.base, at.warp, memory, list);
+    }
+}
+
+impl Memo {
+    /// Looks up the sectors of a repetition in rows.
+    #[inline(always)]
+    pub(super) fn look_up_rows(
+        &mut self,
+        base: u64,
+        warp: u32,
+        memory: &mut BlockMemory,
+        list: &mut Vec<Group>,
+    ) {
+        let lanes = InRows { base, step: self.tally.step, rows: self.rows() };
+        let [loads, stores] = self.path.ways();
+        if loads {
+            let mut loads = CachedLoads::new(memory, list, warp, false);
             lanes.each(&mut loads);
             let missed = loads.end();
-            memo.l2_sectors += u64::from(missed);
-            memo.in_l1 += u64::from(missed == 0);
+            self.l2_sectors += u64::from(missed);
+            self.in_l1 += u64::from(missed == 0);
         } else {
-            let (reads, writes) = (access.operation == Operation::Load, access.operation == Operation::Store);
+            let (reads, writes) = (!stores, stores);
             let mut uncached = Uncached { memory, list, reads, writes, rewritten: 0, taken: 0 };
             lanes.each(&mut uncached);
             // Sectors that one request writes twice are written once.
-            let twice = uncached.taken - memo.price.sectors();
-            memo.rewritten += u64::from(if writes { uncached.rewritten - twice } else { 0 });
+            let twice = uncached.taken - self.price.sectors();
+            self.rewritten += u64::from(if writes { uncached.rewritten - twice } else { 0 });
         }
     }
 }

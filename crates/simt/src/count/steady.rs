@@ -28,6 +28,8 @@
 use super::block::BlockMemory;
 use super::group::{GROUP_SHIFT, Group};
 use super::request::Steady;
+use super::rows::InRows;
+use super::takes::Sink;
 use super::turns;
 use super::worst::{Cost, order};
 use crate::coalescing::{LINE_BYTES, SECTOR_BYTES, Traffic, Wavefronts};
@@ -89,8 +91,19 @@ pub(super) enum Path {
     Cached,
     /// The sectors in [`Memo::sectors`], stored.
     Stored,
+    /// Those of each row, loaded through L1 or stored.
+    CachedRows,
+    StoredRows,
     /// Sectors further apart, or atomics, or loads past L1.
     Far,
+}
+
+impl Path {
+    /// Whether they are loads through L1, and whether they are stores.
+    #[inline(always)]
+    pub(super) fn ways(self) -> [bool; 2] {
+        [matches!(self, Self::Cached | Self::CachedRows), matches!(self, Self::Stored | Self::StoredRows)]
+    }
 }
 
 /// A site's last request with evenly spaced addresses. What most repetitions look at fills a line of the host's cache.
@@ -221,15 +234,30 @@ impl Memo {
         memo
     }
 
-    /// Says whether its loads go through L1.
-    pub(super) fn through_l1(self, cached: bool) -> Self {
-        Self { cached, ..self }
+    /// Creates the memo of an access of all lanes in rows to global memory, as [`Memo::global`] does for others.
+    pub(super) fn in_global_rows(
+        access: &SteadyAccess,
+        rows: Rows,
+        phase_mask: u64,
+        price: Price,
+        [cached, noted]: [bool; 2],
+    ) -> Self {
+        let path = match access.operation {
+            Operation::Load if cached => Path::CachedRows,
+            Operation::Store => Path::StoredRows,
+            _ => Path::None,
+        };
+        let mut memo = Self { cached, path, ..Self::in_rows(access, rows, phase_mask, price) };
+        if noted && path != Path::None {
+            memo.tally.phase = memo.phase;
+        }
+        memo
     }
 
-    /// Returns true if it is a load through L1.
+    /// The rows of a memo of an access in rows.
     #[inline(always)]
-    pub(super) fn is_cached(&self) -> bool {
-        self.cached
+    pub(super) fn rows(&self) -> Rows {
+        Rows { log: (self.lanes >> 40) as u32, pitch: self.tally.pitch }
     }
 
     /// Returns true if an access in rows is a repetition.
@@ -287,6 +315,20 @@ impl Memo {
                 let rewritten = memory.access_near(&mut self.slot, group, sectors, [false, true], list);
                 self.rewritten += u64::from(rewritten);
             }
+            Path::CachedRows | Path::StoredRows => self.look_up_rows(base, warp, memory, list),
+        }
+    }
+
+    /// Passes each group of a repetition and its touched sectors to the sink, as [`look_up`](Self::look_up) comes to them.
+    #[inline(always)]
+    pub(super) fn each_group(&self, base: u64, sink: &mut impl Sink) {
+        if matches!(self.path, Path::CachedRows | Path::StoredRows) {
+            return InRows { base, step: self.tally.step, rows: self.rows() }.each(sink);
+        }
+        let (group, sectors) = self.place(base);
+        sink.take(group, sectors as u32);
+        if sectors >> 32 != 0 {
+            sink.take(group + 1, (sectors >> 32) as u32);
         }
     }
 

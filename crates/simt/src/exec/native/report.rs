@@ -18,7 +18,7 @@ impl Emitter<'_> {
         (base, step): (&str, &str),
         rows: Option<(u8, &str)>,
     ) {
-        let is_noted = plain.space == PlainSpace::Global && rows.is_none();
+        let is_noted = plain.space == PlainSpace::Global;
         let is_tallied = matches!(plain.space, PlainSpace::Shared | PlainSpace::Constant);
         let done = (is_noted || is_tallied).then(|| {
             self.tallied = true;
