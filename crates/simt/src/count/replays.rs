@@ -414,7 +414,7 @@ impl Class {
         let sectors = distance >> SECTOR_SHIFT & 31;
         let [low, high] = [self.sectors.0, self.sectors.1].map(|sector| (sector + sectors) >> 5);
         let is_whole = distance & ((1 << SECTOR_SHIFT) - 1) == 0;
-        let groups = (distance as i64 >> GROUP_SHIFT) as u64 + low;
+        let groups = ((distance as i64 >> GROUP_SHIFT) as u64).wrapping_add(low);
         (is_whole && low == high).then_some(Shift { groups, sectors })
     }
 }
@@ -628,6 +628,14 @@ mod tests {
         assert_same(BLOCKS - 4, |block, warp| {
             let [x, y] = [X, Y].map(|array| own(array, block, warp));
             vec![Loads(0, x), Loads(1, y), Stores(2, y)]
+        });
+    }
+
+    #[test]
+    fn blocks_may_go_down_through_memory() {
+        assert_same(BLOCKS / 2, |block, warp| {
+            let row = 8192 * u64::from(warp) + 128 * (BLOCKS - block);
+            vec![Loads(0, X + row), Stores(1, Y + row)]
         });
     }
 
