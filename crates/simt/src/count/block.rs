@@ -427,11 +427,11 @@ impl BlockMemory {
 
     /// Returns the clock of the warp that has come farthest, from the block's beginning, if the block has loaded through L1.
     pub(super) fn clock_of_block(&self) -> Option<u32> {
-        let last = self.clocks.into_iter().fold(self.origin, u32::max);
-        self.loaded.then_some(last - self.origin)
+        let last = || self.clocks.into_iter().fold(self.origin, u32::max);
+        self.loaded.then(|| last() - self.origin)
     }
 
-    /// Enters what a block has touched that did as an earlier one: its groups, its look-ups, and its [clock](Self::clock_of_block).
+    /// Enters the counts of a block that repeats an earlier one: its groups, its look-ups and its [clock](Self::clock_of_block).
     #[inline(always)]
     pub(super) fn enter(&mut self, groups: impl Iterator<Item = Group>, tally: Tally, clock: Option<u32>) {
         for Group { index, read, written } in groups {
@@ -454,9 +454,10 @@ impl BlockMemory {
         self.live = 0;
         self.most_live = MOST_GROUPS;
         let mut is_over = alone || self.occupied.len() > MOST_KEPT;
-        if std::mem::take(&mut self.loaded) {
-            let last = self.clocks.into_iter().fold(self.origin, u32::max);
-            self.tally.spilled += self.spilled.end_block(last - self.origin);
+        if let Some(clock) = self.clock_of_block() {
+            self.loaded = false;
+            self.tally.spilled += self.spilled.end_block(clock);
+            let last = self.origin + clock;
             is_over |= last >= LAST_ORIGIN;
             self.origin = if last < LAST_ORIGIN { last + 1 } else { FIRST_ORIGIN };
             self.clocks.fill(self.origin);

@@ -36,10 +36,9 @@ impl CounterObserver {
         let mut ways = [false; 2];
         for note in &notes.notes[..count] {
             let memo = memos.at(note.site);
-            memo.tally.repeats += 1;
             let [loads, stores] = memo.path.ways();
             ways = [ways[0] | loads, ways[1] | stores];
-            memo.look_up(note.base, note.warp, memory, list);
+            memo.count(note, memory, list);
         }
         self.phase.note_ways(ways);
         replays.keep(&notes.notes[..count], ways);

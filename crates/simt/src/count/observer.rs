@@ -9,6 +9,7 @@
 //! | evenly spaced, in any memory | [`repeats`](super::repeats), by a memo of the site's last one |
 //! | the same in global memory, by compiled code | [`noted`](super::noted), together, before any other access |
 //! | in rows of fewer than 32 lanes | [`rows`](super::rows), likewise |
+//! | all of a block's, if they repeat an earlier block's | [`replays`](super::replays), together, when the block ends |
 //! | any other, in global memory | [`lanes`](super::lanes), by its addresses |
 //! | any other, in shared, constant or local memory | [`on_chip`](super::on_chip) |
 //!

@@ -34,7 +34,7 @@ use super::turns;
 use super::worst::{Cost, order};
 use crate::coalescing::{LINE_BYTES, SECTOR_BYTES, Traffic, Wavefronts};
 use crate::decode::Level;
-use crate::observe::{At, Operation, Rows, Space, SteadyAccess, Tally};
+use crate::observe::{At, Note, Operation, Rows, Space, SteadyAccess, Tally};
 use counters::Counts;
 
 /// A mask of sectors with one bit for each line of a group and a half, at its lowest sector.
@@ -336,6 +336,22 @@ impl Memo {
     pub(super) fn without_counts(&self) -> Self {
         let tally = Tally { repeats: 0, ..self.tally };
         Self { tally, l2_sectors: 0, in_l1: 0, rewritten: 0, slot: 0, ..*self }
+    }
+
+    /// Counts a noted repetition.
+    #[inline(always)]
+    pub(super) fn count(&mut self, note: &Note, memory: &mut BlockMemory, list: &mut Vec<Group>) {
+        self.tally.repeats += 1;
+        self.look_up(note.base, note.warp, memory, list);
+    }
+
+    /// Adds the repetitions that another memo of the same site has counted.
+    #[inline(always)]
+    pub(super) fn add_counts(&mut self, other: &Self) {
+        self.tally.repeats += other.tally.repeats;
+        self.l2_sectors += other.l2_sectors;
+        self.in_l1 += other.in_l1;
+        self.rewritten += other.rewritten;
     }
 
     /// Adds the repetitions to their site's counters. `local_to_l2` is [that of the rules](super::shape::Rules::local_to_l2).
