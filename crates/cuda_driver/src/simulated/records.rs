@@ -47,7 +47,7 @@ pub struct LaunchRecord {
     pub seconds: f64,
     /// Modelled time of the card alone, by level.
     pub time: LaunchTime,
-    /// The seconds by the model's formula and by simulation of a multiprocessor, of which `time` is the geometric mean; `None` where
+    /// The seconds by the model's formula and by simulation of a multiprocessor, of which `time` is the weighted geometric mean; `None` where
     /// it is the formula's alone.
     pub estimates: Option<[f64; 2]>,
     /// Time in seconds of the busier link, for the kernel's accesses to memory of the host or of other cards.

@@ -12,7 +12,7 @@ use std::slice;
 /// Machine code before a loop that ptxas unrolls four times: it computes the number of remaining iterations, and executes these. From
 /// Nsight Compute's `smsp__inst_executed.sum` of kernels with such loops on an H200.
 const PASS: Slots =
-    Slots { issued: 40, integer: 16, multiply: 0, special: 0, double: 0, shuffle: 0, clocks: 60 };
+    Slots { issued: 40, integer: 16, multiply: 0, special: 0, double: 0, shuffle: 0, hidden: 0, clocks: 60 };
 
 /// Counts of a launch by instruction, with what its shape says of each.
 pub(super) struct Issued<'a> {

@@ -87,6 +87,8 @@ impl Merged {
         let issued = Issued { shape, counts, warps: totals.warps };
         let (indexed_loads, indexed_stores) = issued.indexed();
         let idle_requests = issued.idle_requests();
+        let is_old = !self.l2.card().compute_capability.at_least(7, 0);
+        let hidden = if is_old { issued.slots(|slots| slots.hidden) } else { 0 };
         let (mut dram_read, mut dram_written) = (self.dram_read, self.dram_written);
         if self.l2.card().l2_bytes == 0 {
             // Without a cache, memory sees the transactions.
@@ -118,7 +120,7 @@ impl Merged {
             dependency_clocks: issued.dependency_clocks(),
             indexed_loads,
             indexed_stores,
-            issue_slots: issued.slots(|slots| slots.issued) + idle_requests,
+            issue_slots: issued.slots(|slots| slots.issued).saturating_sub(hidden) + idle_requests,
             integer_slots: issued.slots(|slots| slots.integer),
             multiply_slots: issued.slots(|slots| slots.multiply),
             special_slots: issued.slots(|slots| slots.special),

@@ -140,7 +140,7 @@ impl<'a> Compiler<'a> {
         for site in counting.into_iter().chain(uniform::looking(body, first)) {
             self.sites[site].combined = true;
         }
-        let mut slots = fused::slots(body, &cfg, &self.uses, &varying, first);
+        let mut slots = fused::slots(body, &cfg, &self.uses, &varying, (is_entry, first));
         for (at, merged) in adjacent::find(body, &cfg) {
             self.sites[(first + at) as usize].merged = Some(merged);
             if merged.bytes == 0 {

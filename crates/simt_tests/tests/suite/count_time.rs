@@ -110,6 +110,17 @@ fn instructions_become_slots_by_site() {
 }
 
 #[test]
+fn what_a_kernel_begins_with_costs_slots_from_7_0_on() {
+    let slots = vec![Slots { issued: 3, hidden: 2, ..Slots::default() }];
+    for (card, issued) in [(h200(), 3), (find("v100").unwrap(), 3), (find("c870").unwrap(), 1)] {
+        let facts = Arc::new(SiteFacts { slots: slots.clone(), ..SiteFacts::default() });
+        let shape = LaunchShape { facts, ..shape(&card, 5, 256) };
+        let counters = launch(shape, L2State::new(card), &[], |block| block.issue(0, 0, 8)).counters;
+        assert_eq!(counters.issue_slots, 5 * 8 * issued);
+    }
+}
+
+#[test]
 fn bodies_that_are_skipped_make_idle_requests() {
     let card = h200();
     let slots = vec![Slots { issued: 1, ..Slots::default() }; 3];

@@ -2,6 +2,7 @@
 
 use crate::exec_common::{Argument, Bench, HEAD, kernel};
 use simt::exec::{SiteInfo, VariableKind};
+use simt::internals::count::Slots;
 use simt::memory::Kind;
 
 #[test]
@@ -519,6 +520,94 @@ fn loads_take_registers_by_their_addresses_and_their_width() {
     assert_eq!(weights(&looping("ld.global.v4.u32 {%r2, %r3, %r5, %r6}, [%rd1];")), [2.0]);
 }
 
+/// The slots of each instruction of a kernel's body, behind a move of `%tid.x` into `%r1`.
+fn slots_of(body: &str) -> Vec<Slots> {
+    let bench = Bench::with_head(&kernel("k", "", body));
+    bench.program.sites().iter().skip(1).take(body.lines().count()).map(|site| site.slots).collect()
+}
+
+fn issued(body: &str) -> Vec<u8> {
+    slots_of(body).iter().map(|slots| slots.issued).collect()
+}
+
+#[test]
+fn one_machine_instruction_computes_what_follows_from_three_operands() {
+    // The majority of three words, and the choice of one of two.
+    let majority = "and.b32 %r4, %r1, %r2;\nand.b32 %r5, %r1, %r3;\nxor.b32 %r6, %r4, %r5;\n\
+                    and.b32 %r7, %r2, %r3;\nxor.b32 %r8, %r6, %r7;";
+    assert_eq!(issued(majority), [0, 0, 0, 0, 1]);
+    let choice = "xor.b32 %r4, %r2, %r3;\nand.b32 %r5, %r4, %r1;\nxor.b32 %r6, %r5, %r3;";
+    assert_eq!(issued(choice), [0, 0, 1]);
+    // Four operands are one too many, and what is read twice is computed.
+    let four = "xor.b32 %r4, %r1, %r2;\nxor.b32 %r5, %r3, %r9;\nxor.b32 %r6, %r4, %r5;";
+    assert_eq!(issued(four), [0, 1, 1]);
+    let twice = "xor.b32 %r4, %r1, %r2;\nxor.b32 %r5, %r4, %r3;\nadd.u32 %r6, %r4, %r5;";
+    assert_eq!(issued(twice), [1, 1, 1]);
+    // Constants are operands, and the same one is the same operand.
+    let masked = |last: u32| {
+        issued(&format!("and.b32 %r4, %r1, 15;\nor.b32 %r5, %r4, %r2;\nxor.b32 %r6, %r5, {last};"))
+    };
+    assert_eq!([masked(15), masked(7)], [[0, 0, 1], [0, 1, 1]]);
+    let sums = "add.u32 %r4, %r1, %r2;\nadd.u32 %r5, %r4, %r3;\nadd.u32 %r6, %r5, %r9;";
+    assert_eq!(issued(sums), [0, 1, 1]);
+}
+
+#[test]
+fn each_address_computes_its_product_again() {
+    let with = |last: &str| {
+        issued(&format!(
+            "mul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\nxor.b64 %rd4, %rd3, %rd1;\n{last}"
+        ))
+    };
+    assert_eq!(with("add.s64 %rd5, %rd4, %rd2;"), [0, 1, 2, 1]);
+    // Not where something else reads it, or where it changes.
+    assert_eq!(with("mul.lo.s64 %rd5, %rd4, %rd2;"), [1, 2, 2, 4]);
+    assert_eq!(with("add.s64 %rd2, %rd2, %rd4;"), [1, 2, 2, 2]);
+}
+
+#[test]
+fn conversions_to_floats_take_bytes_themselves() {
+    let with = |piece: &str| {
+        let slots = slots_of(&format!("{piece}\ncvt.rn.f32.u32 %f1, %r2;"));
+        slots.iter().map(|slots| (slots.issued, slots.special)).collect::<Vec<_>>()
+    };
+    assert_eq!(with("and.b32 %r2, %r1, 255;"), [(0, 0), (1, 1)]);
+    assert_eq!(with("bfe.u32 %r2, %r1, 16, 16;"), [(0, 0), (1, 1)]);
+    assert_eq!(with("and.b32 %r2, %r1, 127;"), [(1, 0), (1, 0)]);
+    assert_eq!(with("bfe.u32 %r2, %r1, 4, 8;"), [(2, 0), (1, 0)]);
+}
+
+#[test]
+fn kernels_begin_with_machine_instructions_of_no_other() {
+    let issued = |body: &str| -> Vec<u8> {
+        let text = format!(
+            ".visible .entry k(.param .u64 out) {{ .reg .b32 %r<3>; .reg .b64 %rd<2>; {body} ret; }}"
+        );
+        Bench::with_head(&text).program.sites().iter().map(|site| site.slots.issued).collect()
+    };
+    // One for the stack; at the end are the return, and the one that is behind every function.
+    assert_eq!(issued("add.u32 %r1, %r2, %r2;"), [2, 1, 1]);
+    // Also one for the descriptor of global memory, for a parameter, and for a special register.
+    let storing = "ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; st.global.u32 [%rd1], %r1;";
+    assert_eq!(issued(storing), [3, 1, 1, 1, 1]);
+}
+
+#[test]
+fn branches_to_what_follows_take_no_instruction() {
+    let of = |body: &str| slots_of(body).iter().map(|slots| slots.issued).collect::<Vec<_>>();
+    let begin = "setp.eq.u32 %p1, %r1, 3;";
+    // The condition is turned round, and the last branch leads to what follows.
+    let around = format!(
+        "{begin}\n@%p1 bra A;\nbra.uni B;\nA: add.u32 %r2, %r1, 1;\nbra.uni B;\nB: xor.b32 %r3, %r1, %r2;"
+    );
+    assert_eq!(of(&around), [1, 1, 0, 1, 0, 1]);
+    // Here both lead elsewhere.
+    let apart = format!(
+        "{begin}\n@%p1 bra B;\nbra.uni C;\nA: add.u32 %r2, %r1, 1;\nB: xor.b32 %r3, %r1, %r2;\nC: xor.b32 %r4, %r1, 5;"
+    );
+    assert_eq!(of(&apart), [1, 1, 1, 1, 1, 1]);
+}
+
 #[test]
 fn halves_of_64_bits_that_are_known_take_no_instruction() {
     let text = "ld.param.u64 %rd1, [out];
@@ -652,8 +741,11 @@ fn branches_and_addresses_wait_longer_for_a_result() {
     };
     let selected = clocks("setp.eq.u32 %p1, %r1, 3;\nselp.b32 %r2, %r1, 4, %p1;\nadd.u32 %r0, %r2, 1;");
     let guarded = clocks("setp.eq.u32 %p1, %r1, 3;\n@%p1 mov.b32 %r2, 4;\n@%p1 add.u32 %r0, %r1, 1;");
-    // The selection takes four clocks, the guard nine more for its predicate.
-    assert_eq!((selected, guarded), (4.0 + 4.0 + 4.0 + 8.0 + 1.0, 4.0 + 9.0 + 4.0 + 8.0 + 1.0));
+    // The selection takes four clocks, the guard nine more for its predicate. A kernel begins with three machine instructions, the
+    // move of `%tid.x` among them.
+    let begin = 3.0;
+    assert_eq!(selected, begin + 4.0 + 4.0 + 4.0 + 8.0 + 1.0);
+    assert_eq!(guarded, begin + 4.0 + 9.0 + 4.0 + 8.0 + 1.0);
 }
 
 /// Forty values that are all wanted at the end.
