@@ -35,7 +35,7 @@ const LONGEST_WAIT: u32 = 1 << 10;
 /// Blocks that repeat a useful template, at least. The next block replaces it without a wait.
 const USEFUL: u32 = 8;
 
-/// How the current block is counted.
+/// The way of counting the current block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Access by access.

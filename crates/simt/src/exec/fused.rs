@@ -69,7 +69,7 @@ const OPERANDS: usize = 3;
 /// An instruction that may be fused with the one that reads its result.
 struct Maker {
     at: usize,
-    /// What the machine instruction reads that computes its result.
+    /// Operands of the machine instruction that computes its result.
     operands: Operands,
 }
 
@@ -170,8 +170,8 @@ pub(super) fn slots(
     slots
 }
 
-/// Returns the branches for which there is no machine instruction: those to what follows, and those behind a conditional branch to
-/// what follows, in whose place the opposite condition leads there.
+/// Returns the branches that need no machine instruction: a branch to the next block, and a branch that a conditional one jumps over,
+/// because ptxas inverts the condition.
 fn vanishing(body: &Body, cfg: &Cfg, ops: &[Op]) -> Vec<usize> {
     // The branch at the end of a block, and whether it has a condition.
     let branch = |block: &Block| {
@@ -248,7 +248,7 @@ fn add_hidden(slots: &mut [Slots], body: &Body, ops: &[Op]) {
     }
 }
 
-/// How two instructions become one, of which the second reads the first's result.
+/// How an instruction and the reader of its result become one.
 #[derive(PartialEq, Eq)]
 enum Fused {
     /// The second reads the operands of the first, if it has room for them.
