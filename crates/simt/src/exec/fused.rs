@@ -248,7 +248,7 @@ fn add_hidden(slots: &mut [Slots], body: &Body, ops: &[Op]) {
     }
 }
 
-/// How an instruction and the reader of its result become one.
+/// The way to fuse an instruction with the one that reads its result.
 #[derive(PartialEq, Eq)]
 enum Fused {
     /// The second reads the operands of the first, if it has room for them.
@@ -261,7 +261,7 @@ enum Fused {
     Conversion,
 }
 
-/// Returns how two instructions are fused.
+/// Returns the way to fuse two instructions, the first of which makes what the second reads.
 fn fused(maker: Kind, reader: Kind) -> Option<Fused> {
     match (maker, reader) {
         (Kind::Compare | Kind::Predicate, Kind::Predicate) => Some(Fused::Condition),
@@ -274,17 +274,13 @@ fn fused(maker: Kind, reader: Kind) -> Option<Fused> {
     }
 }
 
-/// The immediate operands of an instruction.
-fn constants(instruction: &Instruction) -> Vec<u64> {
-    let constant = |operand: &Operand| match operand {
-        Operand::Immediate(value) => value.integer(),
-        _ => None,
-    };
-    instruction.operands.iter().filter_map(constant).collect()
+/// The integers among the operands of an instruction.
+fn constants(instruction: &Instruction) -> Vec<i64> {
+    instruction.operands.iter().filter_map(read::integer).collect()
 }
 
 /// True for the place and length of an aligned byte or half of 32 bits.
-fn is_piece(constants: &[u64]) -> bool {
+fn is_piece(constants: &[i64]) -> bool {
     matches!(constants, [from, bits @ (8 | 16)] if from % bits == 0)
 }
 
