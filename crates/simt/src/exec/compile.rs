@@ -190,7 +190,8 @@ impl<'a> Compiler<'a> {
             (site.reads, site.writes) = (cells(self.uses.sources(place)), cells(self.uses.results(place)));
             site.address = self.uses.address(place).map(|slot| slot.cell);
         }
-        let live = Liveness::new(&cfg, &layout, &self.uses, (&self.steps, &self.rare), first);
+        let code = (&self.steps[..], &self.rare[..]);
+        let live = Liveness::new(&cfg, &layout, &self.uses, code, (body, &varying), first);
         let cells = layout.cells().map_err(wrong)?;
         let changing = |when: Changes| {
             let of_kind = layout.filled.iter().filter_map(move |(slot, fill)| match fill {

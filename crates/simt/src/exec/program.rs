@@ -334,7 +334,7 @@ fn kernel_of(
 const FEWEST_REGISTERS: u32 = 16;
 
 /// Registers that the machine itself needs, added to the estimate.
-const OWN_REGISTERS: u32 = 4;
+const OWN_REGISTERS: u32 = 6;
 
 /// The places of the shared variables that a kernel uses.
 struct SharedPlaces {

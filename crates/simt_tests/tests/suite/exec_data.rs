@@ -594,18 +594,17 @@ fn kernels_begin_with_machine_instructions_of_no_other() {
 
 #[test]
 fn branches_to_what_follows_take_no_instruction() {
-    let of = |body: &str| slots_of(body).iter().map(|slots| slots.issued).collect::<Vec<_>>();
     let begin = "setp.eq.u32 %p1, %r1, 3;";
     // The condition is turned round, and the last branch leads to what follows.
     let around = format!(
         "{begin}\n@%p1 bra A;\nbra.uni B;\nA: add.u32 %r2, %r1, 1;\nbra.uni B;\nB: xor.b32 %r3, %r1, %r2;"
     );
-    assert_eq!(of(&around), [1, 1, 0, 1, 0, 1]);
+    assert_eq!(issued(&around), [1, 1, 0, 1, 0, 1]);
     // Here both lead elsewhere.
     let apart = format!(
         "{begin}\n@%p1 bra B;\nbra.uni C;\nA: add.u32 %r2, %r1, 1;\nB: xor.b32 %r3, %r1, %r2;\nC: xor.b32 %r4, %r1, 5;"
     );
-    assert_eq!(of(&apart), [1, 1, 1, 1, 1, 1]);
+    assert_eq!(issued(&apart), [1, 1, 1, 1, 1, 1]);
 }
 
 #[test]
@@ -757,8 +756,16 @@ fn registers_are_estimated_by_what_is_live() {
         + &(2..40).map(load).collect::<String>()
         + &(2..40).map(add).collect::<String>();
     let bench = Bench::with_head(&kernel("k", "", &body));
-    // 38 values, their sum, the thread's number, and 2 halves of an address at the end of them.
+    // 38 values, their sum and the thread's number. The address is a parameter.
     assert_eq!(bench.program.kernel("k").expect("the kernel").registers, 48);
+    // What the block's number makes lies in uniform registers.
+    let of_block =
+        |index: usize| format!("mov.u32 %r{index}, %ctaid.x;\nadd.u32 %r{index}, %r{index}, {index};\n");
+    let body = "mov.u32 %r0, %tid.x;\n".to_owned()
+        + &(2..40).map(of_block).collect::<String>()
+        + &(2..40).map(add).collect::<String>();
+    let bench = Bench::with_head(&kernel("k", "", &body));
+    assert_eq!(bench.program.kernel("k").expect("the kernel").registers, 16);
 }
 
 #[test]
