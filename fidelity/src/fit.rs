@@ -204,8 +204,11 @@ fn execute(card: &str, measured: &Path) -> Result<Vec<Point>> {
             kernel: row.kernel.clone(),
             seconds: row.times.median * 1e-3,
             modelled: Box::new(move |card| {
-                let simulated = launch.simulated_time(card).map(|time| time.seconds);
-                launch.counters.time(card).and_simulated(simulated).seconds
+                let simulated = launch.simulated_time(card);
+                let sampled_loads = simulated.map(|simulated| simulated.loads).unwrap_or_default();
+                let counters = LaunchCounters { sampled_loads, ..launch.counters.clone() };
+                let seconds = simulated.map(|simulated| simulated.time.seconds);
+                counters.time(card).and_simulated(seconds).seconds
             }),
         });
     })?;

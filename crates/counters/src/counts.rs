@@ -148,6 +148,18 @@ sums! {
 }
 
 sums! {
+    /// Loads of the blocks of which a multiprocessor was simulated, and what became of them in its L1, which its blocks share.
+    SampledLoads {
+        /// Requests of loads from global memory.
+        requests: u64, "is_zero";
+        /// Those of them that found all their sectors in L1.
+        hits: u64, "is_zero";
+        /// Those that passed L1 for the one sector that most of them wanted, if half of the blocks wanted it or more.
+        hottest: u64, "is_zero";
+    }
+}
+
+sums! {
     /// All that is counted of an instruction, a source line or a launch. Fields that are 0 are left out where it is
     /// written.
     Counts {

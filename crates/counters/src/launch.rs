@@ -1,6 +1,6 @@
 //! The counters of a launch.
 
-use crate::{Access, Counts, Residency};
+use crate::{Access, Counts, Residency, SampledLoads};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -204,9 +204,9 @@ pub struct LaunchCounters {
     /// `dram_read`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub l2_sectors_again: u64,
-    /// Share of the hits in L1 whose data another warp requested just before, so that both wait for them.
+    /// What became of loads in the L1 of a simulated multiprocessor; none if none was simulated.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub l1_hits_behind: f64,
+    pub sampled_loads: SampledLoads,
     /// Requests of atomics in global memory that add floats.
     #[serde(default, skip_serializing_if = "is_default")]
     pub float_atomics: u64,

@@ -20,7 +20,7 @@ mod metrics;
 mod residency;
 
 pub use access::{Access, AccessKind};
-pub use counts::{AtomicCounts, ConstantCounts, Counts, MemoryCounts, SharedCounts};
+pub use counts::{AtomicCounts, ConstantCounts, Counts, MemoryCounts, SampledLoads, SharedCounts};
 pub use launch::{DramCounts, HottestAtomics, LaunchCounters, LinkCounts, LoopedAtomics, SiteCounts};
 pub use metrics::Metric;
 pub use residency::{Limiter, Residency};

@@ -18,7 +18,7 @@ pub struct Counted {
     pub modelled_us: Parts,
     /// The part that is longest.
     pub bound: Bound,
-    /// The two times whose weighted geometric mean the modelled time of the card is; absent where it is the formula's alone.
+    /// The two times whose geometric mean, within a limit, the modelled time of the card is; absent where it is the formula's alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimates_us: Option<Estimates>,
     /// The counters of each line of the kernel's source.

@@ -47,8 +47,8 @@ use crate::count::{Modelled, model_on};
 use crate::exec::SiteInfo;
 use crate::model::{Counters, LaunchTime};
 use code::Code;
-use counters::{LaunchCounters, LoopedAtomics};
-use memory::Rates;
+use counters::{LaunchCounters, LoopedAtomics, SampledLoads};
+use memory::{Rates, Sectors};
 use order::{Ordered, Orderer};
 use simulation::{Multiprocessor, Order, Outcome};
 use std::cmp::Reverse;
@@ -68,18 +68,27 @@ pub(crate) fn is_simulated(card: &Card) -> bool {
     card.compute_capability.at_least(7, 0) && card.chain_clocks.iter().all(|clocks| *clocks > 0.0)
 }
 
+/// What the simulation of a multiprocessor says of a launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulated {
+    /// The launch's time.
+    pub time: LaunchTime,
+    /// What became of the sampled blocks' loads, for the formula: it counts by block, and blocks share an L1.
+    pub loads: SampledLoads,
+}
+
 impl Traces {
-    /// Returns the time of a launch with these counters; None if nothing was recorded, or the kernel does what the simulation does not
-    /// know.
+    /// Simulates a multiprocessor for a launch with these counters; None if nothing was recorded, or the kernel does what the simulation
+    /// does not know.
     ///
     /// `shared_bytes` are those of a block.
-    pub fn time(
+    pub fn simulated(
         &self,
         sites: &[SiteInfo],
         counters: &LaunchCounters,
         shared_bytes: u32,
         card: &Card,
-    ) -> Option<LaunchTime> {
+    ) -> Option<Simulated> {
         // Not how long threads contest for a word of shared memory, nor the memory of other cards.
         let of_others = counters.link.peer_sectors_read + counters.link.peer_sectors_stored > 0;
         let is_known = counters.looped == LoopedAtomics::default() && !of_others;
@@ -87,7 +96,13 @@ impl Traces {
         let code = Code::of(self, sites).filter(|_| is_known)?;
         let (order, kept) = self.ordered(&code);
         let launch = Launch { traces: self, code: &code, order: &order, kept, counters, shared_bytes, card };
-        Some(counters.time_of(launch.clocks() / card.clock_mhz * 1e3, card))
+        let (clocks, mut loads) = launch.outcome();
+        let hottest = self.hottest_share();
+        loads.hottest = (hottest * loads.requests as f64).round() as u64;
+        let model = model_on(counters, card);
+        let hottest_loads = hottest * model.loads;
+        let model = Counters { busy_ns: clocks / card.clock_mhz * 1e3, hottest_loads, ..model };
+        Some(Simulated { time: LaunchTime::new(&model, card), loads })
     }
 
     /// Returns each warp's instructions in order, and which share of each block's instructions these are.
@@ -128,8 +143,8 @@ struct Launch<'a> {
 }
 
 impl Launch<'_> {
-    /// Clocks of the busiest multiprocessor.
-    fn clocks(&self) -> f64 {
+    /// Clocks of the busiest multiprocessor, and what became of the loads of the blocks that were simulated last.
+    fn outcome(&self) -> (f64, SampledLoads) {
         let model = self.counters.model();
         let multiprocessors = f64::from(self.card.multiprocessors);
         let share = model.blocks / multiprocessors;
@@ -137,20 +152,22 @@ impl Launch<'_> {
     }
 
     /// Where each block has a multiprocessor to itself: the longest of those that were recorded, and longer if the launch has a longer one.
-    fn alone(&self, model: &Counters) -> f64 {
+    fn alone(&self, model: &Counters) -> (f64, SampledLoads) {
         let issued = |block: &usize| self.traces.blocks[*block].warps.iter().map(|warp| warp.issued).max();
         let mut blocks: Vec<usize> = (0..self.traces.blocks.len()).collect();
         blocks.sort_by_key(|block| Reverse(issued(block)));
         blocks.truncate(SIMULATED_ALONE);
-        let clocks = |block: &usize| {
-            let sectors = self.simulate(*block, 1, 1, self.counted_rates()).sectors;
-            let rates = self.rates(sectors / self.kept[*block]);
-            self.simulate(*block, 1, 1, rates).clocks * self.longest_over_simulated(*block)
-        };
-        let longest = blocks.iter().map(clocks).fold(0.0, f64::max);
+        let (mut longest, mut loads) = (0.0_f64, SampledLoads::default());
+        for &block in &blocks {
+            let sectors = self.simulate(block, 1, 1, self.counted_rates()).sectors;
+            let rates = self.rates(sectors.times(1.0 / self.kept[block]));
+            let outcome = self.simulate(block, 1, 1, rates);
+            longest = longest.max(outcome.clocks * self.longest_over_simulated(block));
+            loads += outcome.loads;
+        }
         let recorded = blocks.first().and_then(issued).unwrap_or(0).max(1);
         let mean = self.counters.total.instructions as f64 / model.warps.max(1.0);
-        longest * (model.longest_warp * mean / recorded as f64).clamp(1.0, MOST_LONGER)
+        (longest * (model.longest_warp * mean / recorded as f64).clamp(1.0, MOST_LONGER), loads)
     }
 
     /// Instructions of a block's longest warp over those of it that are simulated: others wait for it, and end before.
@@ -165,7 +182,7 @@ impl Launch<'_> {
     }
 
     /// Where multiprocessors have several blocks, `share` on average.
-    fn together(&self, model: &Counters, share: f64) -> f64 {
+    fn together(&self, model: &Counters, share: f64) -> (f64, SampledLoads) {
         let most = share.ceil();
         let resident = (self.counters.resident_blocks as usize).max(1);
         let of_block =
@@ -174,20 +191,23 @@ impl Launch<'_> {
         let simulated = (ROUNDS.min(affordable) * resident).min(most as usize);
         let kept = self.kept.iter().sum::<f64>() / self.kept.len() as f64;
         let begun = resident.min(simulated);
-        let sectors = self.simulate(0, begun, resident, self.counted_rates()).sectors / begun as f64;
-        let rates = self.rates(sectors / kept);
-        let all = self.simulate(0, simulated, resident, rates).clocks;
+        let sectors = self.simulate(0, begun, resident, self.counted_rates()).sectors;
+        let rates = self.rates(sectors.times(1.0 / (begun as f64 * kept)));
+        let Outcome { clocks: all, mut loads, .. } = self.simulate(0, simulated, resident, rates);
         let clocks = if most as usize <= simulated {
             all
         } else if simulated > begun {
-            let first = self.simulate(0, begun, resident, rates).clocks;
-            all + (share - simulated as f64) * (all - first) / (simulated - begun) as f64
+            let first = self.simulate(0, begun, resident, rates);
+            // Later rounds find what the ones before have left.
+            loads.requests -= first.loads.requests;
+            loads.hits = loads.hits.saturating_sub(first.loads.hits);
+            all + (share - simulated as f64) * (all - first.clocks) / (simulated - begun) as f64
         } else {
             // Such long blocks begin and end in no time.
             all * share / begun as f64
         };
         // Where blocks differ, the multiprocessor counts that has most to do.
-        clocks * (model.imbalance * share / most).max(1.0) / kept
+        (clocks * (model.imbalance * share / most).max(1.0) / kept, loads)
     }
 
     fn simulate(&self, first: usize, count: usize, resident: usize, rates: Rates) -> Outcome {
@@ -199,24 +219,26 @@ impl Launch<'_> {
     /// What a sector costs by the formula, if so many as were counted pass L2.
     fn counted_rates(&self) -> Rates {
         let model = self.counters.model();
-        self.rates((model.l2_sectors_read + model.l2_sectors_written) / model.blocks)
+        let all = Sectors { loaded: model.l2_sectors_read, stored: model.l2_sectors_written };
+        self.rates(all.times(1.0 / model.blocks))
     }
 
     /// What a sector costs, if this many of each block pass L2 and take the time of the formula together.
-    fn rates(&self, sectors_of_block: f64) -> Rates {
+    fn rates(&self, of_block: Sectors) -> Rates {
         let mut model = model_on(self.counters, self.card);
         (model.hottest_rounds, model.slice_rounds, model.hottest_operations) = (0.0, 0.0, 0.0);
         let time = LaunchTime::new(&model, self.card);
         let busy = f64::from(self.card.multiprocessors).min(model.blocks);
-        let sectors = sectors_of_block * model.blocks;
-        let clocks = |seconds: f64| match sectors > 0.0 {
-            true => seconds * self.card.clock_mhz * 1e6 * busy / sectors,
+        let clocks = |seconds: f64, sectors: f64| match sectors > 0.0 {
+            true => seconds * self.card.clock_mhz * 1e6 * busy / (sectors * model.blocks),
             false => 0.0,
         };
         let fetched = model.dram_read.granules * f64::from(self.card.dram_granule_bytes);
         let read = model.l2_sectors_read * SECTOR_BYTES as f64;
         let missed = if read > 0.0 { (fetched / read).min(1.0) } else { 0.0 };
-        Rates { l2: clocks(time.l2), dram: clocks(time.dram) / self.card.queue_share, missed }
+        let l2 = clocks(time.l2, of_block.as_loaded(self.card));
+        let dram = clocks(time.dram, of_block.loaded + of_block.stored);
+        Rates { l2, dram: dram / self.card.queue_share, missed }
     }
 }
 

@@ -10,6 +10,7 @@ use simt::count::{self, CounterObservation, L2State, LaunchShape, Modelled};
 use simt::exec::{Kernel, LaunchFailure};
 use simt::fault::{Fault, FaultKind};
 use simt::model::LaunchTime;
+use simt::multiprocessor::Simulated;
 use simt::observe::Site;
 
 use super::codes::{
@@ -31,51 +32,51 @@ pub(super) struct Execution {
     /// The state of its L2.
     pub l2: L2State,
     /// The last launch of which a multiprocessor was simulated.
-    simulated: Option<Simulated>,
+    last: Option<Last>,
 }
 
-/// A launch, and the time of its simulation.
-struct Simulated {
+/// A launch, and what the simulation said of it.
+struct Last {
     loaded: Arc<Loaded>,
     name: String,
     grid: [u32; 3],
     block: [u32; 3],
     formula: LaunchTime,
-    seconds: Option<f64>,
+    simulated: Option<Simulated>,
 }
 
 impl Execution {
     /// The state of a device that has executed nothing.
     pub(super) fn new(card: &Card) -> Execution {
-        Execution { l2: L2State::new(card.clone()), simulated: None }
+        Execution { l2: L2State::new(card.clone()), last: None }
     }
 
-    /// The seconds that `simulate` finds for a launch, or those of the launch before it where that was of the same kernel and
-    /// the formula has the same time of each level, as in a row of launches on parts of the data.
+    /// What `simulate` finds for a launch, or what it found for the launch before it where that was of the same kernel and the formula
+    /// has the same time of each level, as in a row of launches on parts of the data.
     fn simulated(
         &mut self,
         launch: &Launch,
         formula: LaunchTime,
-        simulate: impl FnOnce() -> Option<f64>,
-    ) -> Option<f64> {
-        let is_alike = |last: &&Simulated| {
+        simulate: impl FnOnce() -> Option<Simulated>,
+    ) -> Option<Simulated> {
+        let is_alike = |last: &&Last| {
             Arc::ptr_eq(&last.loaded, &launch.loaded)
                 && (last.name.as_str(), last.grid, last.block) == (launch.name(), launch.grid, launch.block)
                 && last.formula == formula
         };
-        if let Some(last) = self.simulated.as_ref().filter(is_alike) {
-            return last.seconds;
+        if let Some(last) = self.last.as_ref().filter(is_alike) {
+            return last.simulated;
         }
-        let seconds = simulate();
-        self.simulated = Some(Simulated {
+        let simulated = simulate();
+        self.last = Some(Last {
             loaded: launch.loaded.clone(),
             name: launch.name().to_string(),
             grid: launch.grid,
             block: launch.block,
             formula,
-            seconds,
+            simulated,
         });
-        seconds
+        simulated
     }
 }
 
@@ -117,18 +118,20 @@ pub(super) fn execute(
         }
         None => (count::launch(program, &device.memory, &asked, &mut counters), Vec::new()),
     };
-    let finished = counters.finish();
+    let mut finished = counters.finish();
     execution.l2 = finished.l2;
-    let formula = finished.counters.time(&device.card);
     let simulated = if outcome.is_ok() && driver.simulates {
-        execution.simulated(launch, formula, || {
-            let (sites, counters) = (program.sites(), &finished.counters);
-            Some(finished.traces.time(sites, counters, shared_bytes, &device.card)?.seconds)
+        let (sites, counters) = (program.sites(), &finished.counters);
+        execution.simulated(launch, counters.time(&device.card), || {
+            finished.traces.simulated(sites, counters, shared_bytes, &device.card)
         })
     } else {
         None
     };
     drop(execution);
+    finished.counters.sampled_loads = simulated.map(|simulated| simulated.loads).unwrap_or_default();
+    let formula = finished.counters.time(&device.card);
+    let simulated = simulated.map(|simulated| simulated.time.seconds);
     findings::of_launch(driver, found);
     match outcome {
         Ok(executed) => {

@@ -8,7 +8,7 @@ use simt::coalescing::SECTOR_BYTES;
 use simt::count::{LaunchCounters, LinkCounts};
 use simt::exec::SiteInfo;
 use simt::model::{self, HostAccess, LaunchTime, PeerAccess, PeerLink};
-use simt::multiprocessor::Traces;
+use simt::multiprocessor::{Simulated, Traces};
 
 use super::modules::Loaded;
 use super::residence::Migration;
@@ -47,8 +47,8 @@ pub struct LaunchRecord {
     pub seconds: f64,
     /// Modelled time of the card alone, by level.
     pub time: LaunchTime,
-    /// The seconds by the model's formula and by simulation of a multiprocessor, of which `time` is the weighted geometric mean; `None` where
-    /// it is the formula's alone.
+    /// The seconds by the model's formula and by simulation of a multiprocessor, of which `time` is the geometric mean within a limit
+    /// ([`LaunchTime::and_simulated`]); `None` where it is the formula's alone.
     pub estimates: Option<[f64; 2]>,
     /// Time in seconds of the busier link, for the kernel's accesses to memory of the host or of other cards.
     pub link_seconds: f64,
@@ -67,9 +67,9 @@ impl LaunchRecord {
 
     /// Models the launch's time by simulating a multiprocessor of a card, if the driver's [settings](super::Settings) keep traces and
     /// the kernel has no instructions that the simulation does not know.
-    pub fn simulated_time(&self, card: &Card) -> Option<LaunchTime> {
+    pub fn simulated_time(&self, card: &Card) -> Option<Simulated> {
         let shared_bytes = self.static_shared_bytes + self.dynamic_shared_bytes;
-        self.traces.as_ref()?.time(self.sites(), &self.counters, shared_bytes, card)
+        self.traces.as_ref()?.simulated(self.sites(), &self.counters, shared_bytes, card)
     }
 }
 

@@ -108,6 +108,8 @@ card! {
     clock_mhz: f64,
     /// Warp instructions issued per clock and multiprocessor.
     issue_per_clock: f64,
+    /// Calibration: the share of these that schedulers issue where instructions alone bound a kernel.
+    issue_share: f64,
     /// Integer additions, comparisons, logic and shifts among these, per clock and multiprocessor.
     integer_per_clock: f64,
     /// Integer multiplications among these, per clock and multiprocessor.
@@ -129,8 +131,10 @@ card! {
     dram_partitions: u32,
     /// Size of L2 in bytes; 0 without one.
     l2_bytes: u64,
-    /// Bandwidth of L2 in GB/s, reads and writes together; 0 without one.
+    /// Bandwidth of loads from L2 in GB/s; 0 without one.
     l2_gb_per_s: f64,
+    /// Calibration: time of a sector that is stored in L2 over that of one that is loaded.
+    l2_store_times: f64,
     /// Bandwidth of the host link in GB/s for a large copy from pinned memory, one direction.
     host_link_gb_per_s: f64,
     /// Fixed time of a copy over the host link, in microseconds.
@@ -187,6 +191,8 @@ card! {
     l2_partial_clocks: f64,
     /// Calibration: clocks of the whole L2 for a part of a line that a load fetches, beside the sectors' own time.
     l2_part_clocks: f64,
+    /// Calibration: clocks from one load of a sector of L2 to the next, of warps that load past L1 and all want that sector.
+    l2_hot_load_clocks: f64,
     /// Calibration: clocks of a [round](counters::HottestAtomics) of atomics in one slice of L2.
     atomic_clocks: f64,
     /// Calibration: clocks between two atomics on one word of global memory.
@@ -274,6 +280,7 @@ impl Card {
         let positive = [
             ("clock_mhz", self.clock_mhz),
             ("issue_per_clock", self.issue_per_clock),
+            ("l2_store_times", self.l2_store_times),
             ("integer_per_clock", self.integer_per_clock),
             ("loads_in_flight", self.loads_in_flight),
             ("multiply_per_clock", self.multiply_per_clock),
@@ -306,6 +313,7 @@ impl Card {
             ("l2_update_clocks", self.l2_update_clocks),
             ("l2_part_clocks", self.l2_part_clocks),
             ("l2_partial_clocks", self.l2_partial_clocks),
+            ("l2_hot_load_clocks", self.l2_hot_load_clocks),
             ("atomic_clocks", self.atomic_clocks),
             ("atomic_word_clocks", self.atomic_word_clocks),
             ("atomic_float_clocks", self.atomic_float_clocks),
@@ -340,6 +348,7 @@ impl Card {
         }
         let shares = [
             ("dram_share", self.dram_share),
+            ("issue_share", self.issue_share),
             ("queue_share", self.queue_share),
             ("phase_share", self.phase_share),
             ("dram_gaps_alone", self.dram_gaps_alone),

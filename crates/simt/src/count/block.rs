@@ -8,7 +8,7 @@
 //! For example, block 0 reads the sectors 0 to 3 of group 7 and block 1 the sectors 4 to 7: the table holds one slot with eight
 //! sectors read, and L2 gets them as one group. Block 1 finds none of block 0's sectors in its L1.
 
-use super::group::{EMPTY, FREE, Group, Hits, Slot, Tally};
+use super::group::{EMPTY, FREE, Group, Slot, Tally};
 use super::prefetch;
 use super::spilled::Spilled;
 use super::takes::Takes;
@@ -278,7 +278,7 @@ impl BlockMemory {
         let places = self.places(takes);
         let (origin, share) = (self.origin, self.share);
         let slots = self.slots.as_mut_slice();
-        let (mut tally, mut hits) = (Tally::default(), Hits::default());
+        let mut tally = Tally::default();
         let mut now = *clock;
         let (mut missed, mut new) = (0, 0);
         let count = takes.count.min(LANES);
@@ -287,12 +287,10 @@ impl BlockMemory {
             // SAFETY: the places are those of slots.
             let slot = unsafe { slots.get_unchecked_mut(place as usize) };
             new += u32::from(slot.time < origin);
-            let look_up = slot.load_scattered(now, sectors, (origin, share), &mut tally);
-            hits.note(&look_up);
-            now = look_up.clock;
-            missed += look_up.missed;
+            let (clock, of_group) = slot.load_scattered(now, sectors, (origin, share), &mut tally);
+            now = clock;
+            missed += of_group;
         }
-        hits.add_to(&mut tally);
         addresses[count..].iter().copied().for_each(prefetch::to_l2);
         self.live += new as usize;
         self.count(tally, missed);

@@ -58,65 +58,20 @@ pub(super) struct Slot {
     pub(super) index: u64,
 }
 
-/// Counts of hits and of lost data of loads through L1.
+/// Counts of what loads through L1 find no more.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     /// Sectors of groups that a block loads again after L1 has lost them.
     pub(super) lost: u64,
-    /// Groups of which L1 had all sectors that a request wanted.
-    pub(super) hits: u64,
-    /// Those among them that another warp had loaded at the same point of its way. Side by side, they are on the way still.
-    pub(super) behind: u64,
     /// Sectors that hit far behind, of this look-up.
     pub(super) far: Far,
     /// Sectors that hit here and would not beside other warps' data.
     pub(super) spilled: u64,
 }
 
-impl Tally {
-    /// Counts a lookup of a group, of which these sectors miss, and which another warp has touched later than this one, or not.
-    #[inline(always)]
-    fn looked_up(&mut self, missed: u32, is_later: bool) {
-        let hits = u64::from(missed == 0);
-        self.hits += hits;
-        self.behind += hits & u64::from(is_later);
-    }
-}
-
-/// The outcome of a look-up of a group by [`Slot::load_scattered`].
-pub(super) struct LookUp {
-    /// The warp's clock behind it.
-    pub(super) clock: u32,
-    /// Sectors that missed.
-    pub(super) missed: u32,
-    /// True if another warp had touched the group later.
-    pub(super) is_later: bool,
-}
-
-/// Hits of a request, and those among them that are [behind](Tally::behind), in the halves of one number: two sums side by side would become
-/// a vector that the compiler puts together for each lane.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Hits(u64);
-
-impl Hits {
-    #[inline(always)]
-    pub(super) fn note(&mut self, look_up: &LookUp) {
-        let hits = u64::from(look_up.missed == 0);
-        self.0 += hits + ((hits & u64::from(look_up.is_later)) << 32);
-    }
-
-    #[inline(always)]
-    pub(super) fn add_to(self, tally: &mut Tally) {
-        tally.hits += self.0 & u64::from(u32::MAX);
-        tally.behind += self.0 >> 32;
-    }
-}
-
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
         self.lost += other.lost;
-        self.hits += other.hits;
-        self.behind += other.behind;
         self.spilled += other.spilled;
     }
 }
@@ -153,7 +108,6 @@ impl Slot {
             *clock = look_far(self, *clock, sectors, (distance, share), tally);
         }
         let missed = sectors & !self.cached;
-        tally.looked_up(missed, self.time > *clock);
         let since = if missed == sectors { 0 } else { self.time };
         let now = since.max(*clock);
         self.cached |= sectors;
@@ -166,8 +120,8 @@ impl Slot {
     }
 
     /// Does as [`Slot::begin_loads`] and [`Slot::load`] do, but branches only upon evictions and upon hits of what a faster
-    /// warp has loaded. This is for scattered requests, of which nothing else can be predicted. What each group changes is returned
-    /// rather than added to the tally, so that it stays in registers; `tally` receives what is far alone.
+    /// warp has loaded. This is for scattered requests, of which nothing else can be predicted. Returns the warp's clock behind it and
+    /// the sectors that missed.
     #[inline(always)]
     pub(super) fn load_scattered(
         &mut self,
@@ -175,7 +129,7 @@ impl Slot {
         sectors: u32,
         (origin, share): (u32, u32),
         tally: &mut Tally,
-    ) -> LookUp {
+    ) -> (u32, u32) {
         let is_stale = self.time < origin;
         let distance = clock.abs_diff(select_unpredictable(is_stale, clock, self.time));
         if spilled::is_far(distance, share) {
@@ -183,14 +137,13 @@ impl Slot {
         }
         let cached = select_unpredictable(is_stale, 0, self.cached);
         let missed = sectors & !cached;
-        let is_later = self.time > clock;
         let since = hidden(u64::from(select_unpredictable(missed == sectors, 0, self.time))) as u32;
         let count = missed.count_ones();
         let now = since.max(clock).saturating_add(count);
         self.cached = cached | sectors;
         self.read |= missed & !self.written;
         self.time = now;
-        LookUp { clock: now, missed: count, is_later }
+        (now, count)
     }
 
     /// Accesses sectors past L1 and returns how many of them the block has written before. Those are not read from

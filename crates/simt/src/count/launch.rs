@@ -100,10 +100,6 @@ pub trait Modelled {
     /// Returns the time on the card by the model's formula.
     fn time(&self, card: &Card) -> LaunchTime;
 
-    /// Returns the time on the card if its busiest multiprocessor takes so many nanoseconds for its blocks, by
-    /// [simulation](crate::multiprocessor); 0 for the formula.
-    fn time_of(&self, busy_ns: f64, card: &Card) -> LaunchTime;
-
     /// Returns the hit rate of loads in L2 by bytes, from 0 to 1. It is 0 if DRAM's granules would make it negative or
     /// nothing is loaded.
     fn l2_hit_share(&self, card: &Card) -> f64;
@@ -132,8 +128,11 @@ impl Modelled for LaunchCounters {
         let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
         let in_l1 = total.loads.sectors.saturating_sub(total.loads.l2_sectors);
         let kept = 1.0 - share(self.l2_sectors_spilled, in_l1).min(1.0);
-        let l1_hit_share = kept * share(total.loads.requests_in_l1, total.loads.requests);
-        let in_step = l1_hit_share * merging(&total.stores, self.warps);
+        let by_block = kept * share(total.loads.requests_in_l1, total.loads.requests);
+        let sampled = &self.sampled_loads;
+        let l1_hit_share =
+            if sampled.requests == 0 { by_block } else { share(sampled.hits, sampled.requests) };
+        let in_step = by_block * merging(&total.stores, self.warps);
         let again = total.stores.rewritten as f64;
         let right_behind = (self.l2_sectors_merged as f64).min(again);
         let merged = right_behind + (again - right_behind) * in_step;
@@ -163,9 +162,9 @@ impl Modelled for LaunchCounters {
             straddling: memory.straddling as f64,
             l1_turns: memory.turns as f64,
             l1_hit_share,
-            behind: self.l1_hits_behind,
             lines_a_load: share(total.loads.lines, total.loads.requests),
             loads: total.loads.requests as f64,
+            hottest_loads: share(sampled.hottest, sampled.requests) * total.loads.requests as f64,
             copies: self.copy_requests as f64,
             idle_requests: self.idle_requests as f64,
             stores: total.stores.requests as f64,
@@ -209,11 +208,7 @@ impl Modelled for LaunchCounters {
     }
 
     fn time(&self, card: &Card) -> LaunchTime {
-        self.time_of(0.0, card)
-    }
-
-    fn time_of(&self, busy_ns: f64, card: &Card) -> LaunchTime {
-        LaunchTime::new(&Counters { busy_ns, ..model_on(self, card) }, card)
+        LaunchTime::new(&model_on(self, card), card)
     }
 
     fn l2_hit_share(&self, card: &Card) -> f64 {

@@ -14,7 +14,9 @@ use super::windows::{ManagedWindow, Windows};
 use crate::coalescing::SECTOR_BYTES;
 use crate::exec::Chained;
 use crate::model::unified::PAGE_BYTES;
-use counters::{Counts, DramCounts, HottestAtomics, LaunchCounters, LinkCounts, LoopedAtomics, SiteCounts};
+use counters::{
+    Counts, DramCounts, HottestAtomics, LaunchCounters, LinkCounts, LoopedAtomics, SampledLoads, SiteCounts,
+};
 
 /// The sums of a launch's runs.
 pub(super) struct Merged {
@@ -138,7 +140,7 @@ impl Merged {
                 + total.local_stores.l2_sectors,
             l2_sectors_unread: self.l2.unread(),
             l2_sectors_shared: self.shared(shape, total.loads.l2_sectors, totals),
-            l1_hits_behind: totals.tally.behind as f64 / totals.tally.hits.max(1) as f64,
+            sampled_loads: SampledLoads::default(),
             l2_sectors_merged: issued.merged_stores(),
             l2_sectors_spilled: totals.tally.spilled,
             l2_sectors_again: self.fetched_again(rules, totals, total.stores.l2_sectors),

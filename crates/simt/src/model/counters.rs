@@ -69,12 +69,12 @@ pub struct Counters {
     pub l1_turns: f64,
     /// Share of the loads' requests that hit in L1 with all their sectors.
     pub l1_hit_share: f64,
-    /// Share of these that wait for what another warp has requested just before.
-    pub behind: f64,
     /// Lines per request of a load.
     pub lines_a_load: f64,
     /// Requests of loads.
     pub loads: f64,
+    /// Those of them that pass L1 for the one sector that most of them want.
+    pub hottest_loads: f64,
     /// Requests of asynchronous copies among these, which take no registers.
     pub copies: f64,
     /// Requests that warps issue with no lane, which take a turn in L1 and shared memory.
@@ -174,9 +174,9 @@ impl Default for Counters {
             straddling: 0.0,
             l1_turns: 0.0,
             l1_hit_share: 0.0,
-            behind: 0.0,
             lines_a_load: 1.0,
             loads: 0.0,
+            hottest_loads: 0.0,
             copies: 0.0,
             idle_requests: 0.0,
             stores: 0.0,

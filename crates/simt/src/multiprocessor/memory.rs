@@ -16,7 +16,8 @@ use crate::cards::Card;
 use crate::coalescing::LINE_BYTES;
 use crate::count::l1_bytes;
 use crate::observe::Operation;
-use std::collections::{HashMap, VecDeque};
+use counters::SampledLoads;
+use std::collections::HashMap;
 
 /// Clocks over which a queue's load is averaged.
 const MEMORY_OF_LOAD: f64 = 2000.0;
@@ -30,12 +31,32 @@ const MOST_BEHIND: f64 = 3000.0;
 /// What a launch's sectors cost, by the formula of the [model](crate::model).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
-    /// Clocks of a multiprocessor's share of L2 for a sector.
+    /// Clocks of a multiprocessor's share of L2 for a sector that is loaded; one that is stored takes
+    /// [`l2_store_times`](Card::l2_store_times) as many.
     pub(super) l2: f64,
     /// The same of device memory, for a sector that passes L2: those that L2 holds take none.
     pub(super) dram: f64,
     /// Share of the loads' sectors that device memory has to serve.
     pub(super) missed: f64,
+}
+
+/// Sectors that pass L2.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sectors {
+    pub(super) loaded: f64,
+    pub(super) stored: f64,
+}
+
+impl Sectors {
+    /// As many loaded ones as take the same time of L2.
+    pub(super) fn as_loaded(self, card: &Card) -> f64 {
+        self.loaded + self.stored * card.l2_store_times
+    }
+
+    /// These sectors so many times.
+    pub(super) fn times(self, times: f64) -> Self {
+        Self { loaded: self.loaded * times, stored: self.stored * times }
+    }
 }
 
 /// A server of requests in their order.
@@ -65,32 +86,41 @@ impl Queue {
     }
 }
 
-/// The lines of L1, of which the one that was not used for longest goes first.
+/// The lines of L1, any of which a new one may replace: of a little more than L1 holds that is read again and again, a part is found, where
+/// a cache that gave up the least recently used would find nothing. So does an H200's.
 struct Lines {
-    /// When each sector of a line is there, infinite for those that nobody has loaded; and when the line was last used.
-    held: HashMap<u64, ([f64; 4], u64)>,
-    /// Lines by their use; those used again since have another entry.
-    used: VecDeque<(u64, u64)>,
+    /// When each sector of a line is there, infinite for those that nobody has loaded.
+    held: HashMap<u64, [f64; 4]>,
+    /// The lines that are held.
+    places: Vec<u64>,
     most: usize,
-    uses: u64,
+    /// State of the generator that chooses what is replaced, the same for each simulation.
+    random: u64,
 }
 
 impl Lines {
+    fn new(most: usize) -> Self {
+        Self { held: HashMap::new(), places: Vec::new(), most, random: 0x9E37_79B9_7F4A_7C15 }
+    }
+
     fn line(&mut self, line: u64) -> &mut [f64; 4] {
-        self.uses += 1;
-        self.used.push_back((line, self.uses));
         if !self.held.contains_key(&line) {
-            while self.held.len() >= self.most
-                && let Some((old, used)) = self.used.pop_front()
-            {
-                if self.held.get(&old).is_some_and(|held| held.1 == used) {
-                    self.held.remove(&old);
-                }
+            if self.places.len() < self.most {
+                self.places.push(line);
+            } else {
+                let place = self.random_place();
+                self.held.remove(&std::mem::replace(&mut self.places[place], line));
             }
         }
-        let (sectors, used) = self.held.entry(line).or_insert(([f64::INFINITY; 4], 0));
-        *used = self.uses;
-        sectors
+        self.held.entry(line).or_insert([f64::INFINITY; 4])
+    }
+
+    /// Returns a place by Marsaglia's xorshift.
+    fn random_place(&mut self) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % self.places.len() as u64) as usize
     }
 }
 
@@ -109,7 +139,9 @@ pub(super) struct Memory<'a> {
     missed: f64,
     missing: Vec<u64>,
     /// Sectors that have passed L2.
-    pub(super) passed: f64,
+    pub(super) passed: Sectors,
+    /// What has become of loads from global memory.
+    pub(super) loads: SampledLoads,
 }
 
 impl<'a> Memory<'a> {
@@ -118,14 +150,15 @@ impl<'a> Memory<'a> {
         Self {
             card,
             rates,
-            l1: Lines { held: HashMap::new(), used: VecDeque::new(), most, uses: 0 },
+            l1: Lines::new(most.max(1)),
             pipeline: 0.0,
             constant: 0.0,
             l2: Queue::default(),
             dram: Queue::default(),
             missed: 0.5,
             missing: Vec::new(),
-            passed: 0.0,
+            passed: Sectors::default(),
+            loads: SampledLoads::default(),
         }
     }
 
@@ -159,7 +192,7 @@ impl<'a> Memory<'a> {
                         self.l1.line(sector / 4);
                     }
                 }
-                self.pass(at, sectors.len() as f64);
+                self.pass(at, Sectors { stored: sectors.len() as f64, ..Sectors::default() });
                 let behind = self.l2.free.max(self.dram.free) - MOST_BEHIND;
                 self.pipeline = self.pipeline.max(behind);
                 let [_, _, l2, _] = self.card.chain_clocks;
@@ -169,10 +202,11 @@ impl<'a> Memory<'a> {
     }
 
     /// Sectors pass L2 and, as far as it does not hold them, device memory.
-    fn pass(&mut self, at: f64, sectors: f64) {
-        self.passed += sectors;
-        self.l2.serve(at, sectors * self.rates.l2);
-        self.dram.serve(at, sectors * self.rates.dram);
+    fn pass(&mut self, at: f64, sectors: Sectors) {
+        self.passed.loaded += sectors.loaded;
+        self.passed.stored += sectors.stored;
+        self.l2.serve(at, sectors.as_loaded(self.card) * self.rates.l2);
+        self.dram.serve(at, (sectors.loaded + sectors.stored) * self.rates.dram);
     }
 
     fn load(&mut self, at: f64, request: &GlobalRequest, sectors: &[u64]) -> f64 {
@@ -191,10 +225,14 @@ impl<'a> Memory<'a> {
                 }
             }
         }
+        if !request.is_local {
+            self.loads.requests += 1;
+            self.loads.hits += u64::from(self.missing.is_empty());
+        }
         if self.missing.is_empty() {
             return ready;
         }
-        self.pass(at, self.missing.len() as f64);
+        self.pass(at, Sectors { loaded: self.missing.len() as f64, ..Sectors::default() });
         let sharpness = self.card.wait_sharpness;
         let from_l2 = l2 * self.l2.times(sharpness);
         let from_dram = from_l2 + (dram - l2) * self.dram.times(sharpness);

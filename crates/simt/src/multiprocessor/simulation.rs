@@ -5,11 +5,12 @@
 //! comes first goes first, so that requests reach memory in the order of time.
 
 use super::code::{Code, Instruction, Kind};
-use super::memory::{Memory, Rates};
+use super::memory::{Memory, Rates, Sectors};
 use super::order::{Ordered, Placed};
 use super::trace::{Request, Traces, WarpTrace};
 use crate::cards::Card;
 use crate::exec::{ADDRESSES, GUARDS};
+use counters::SampledLoads;
 
 /// Clocks from a wavefront of shared memory to its result.
 const AFTER_WAVEFRONT: f64 = 1.0;
@@ -65,8 +66,8 @@ struct Scheduler {
 /// What came of some blocks.
 pub(super) struct Outcome {
     pub(super) clocks: f64,
-    /// Sectors that passed L2.
-    pub(super) sectors: f64,
+    pub(super) sectors: Sectors,
+    pub(super) loads: SampledLoads,
 }
 
 /// One multiprocessor.
@@ -124,7 +125,8 @@ impl<'a> Multiprocessor<'a> {
                 begun += 1;
             }
         }
-        Outcome { clocks: self.end.max(self.memory.end()), sectors: self.memory.passed }
+        let Memory { passed: sectors, loads, .. } = self.memory;
+        Outcome { clocks: self.end.max(self.memory.end()), sectors, loads }
     }
 
     /// Begins a block, no sooner than `at`.

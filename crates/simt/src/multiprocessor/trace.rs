@@ -6,7 +6,7 @@ use crate::coalescing::{LINE_BYTES, SECTOR_BYTES};
 use crate::count::turns;
 use crate::decode::Level;
 use crate::observe::{Access, At, Operation, Site, Space};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -98,8 +98,9 @@ impl Sample {
     /// Returns the blocks to record of a launch of so many blocks: of those that one multiprocessor executes, as many as are simulated,
     /// in rounds of blocks that are resident together; or where there are fewer blocks than multiprocessors, some of all.
     ///
-    /// For example, of 100 000 blocks on 132 multiprocessors with room for 8 each, one multiprocessor has the blocks 44, 176, 308 and so
-    /// on, 758 of them. Recorded are eight in a row from the 126th, from the 379th and from the 631st on.
+    /// It is one that has no fewer blocks than any other. For example, of 100 000 blocks on 132 multiprocessors with room for 8 each, one
+    /// multiprocessor has the blocks 44, 176, 308 and so on, 758 of them. Recorded are eight in a row from the 126th, from the 379th
+    /// and from the 631st on.
     pub(crate) fn of(blocks: u64, resident: u32, card: &Card) -> Self {
         let multiprocessors = u64::from(card.multiprocessors);
         if blocks <= multiprocessors {
@@ -107,7 +108,10 @@ impl Sample {
             let blocks = (0..chosen).map(|index| (2 * index + 1) * blocks / (2 * chosen)).collect();
             return Self { blocks, are_alone: true };
         }
-        let (first, resident, rounds) = (multiprocessors / 3, u64::from(resident.max(1)), ROUNDS as u64);
+        let (resident, rounds) = (u64::from(resident.max(1)), ROUNDS as u64);
+        // The first few multiprocessors have a block more than the others, unless all have as many.
+        let with_most = (blocks - 1) % multiprocessors + 1;
+        let first = (multiprocessors / 3).min(with_most - 1);
         let there = (blocks - first).div_ceil(multiprocessors);
         let places: BTreeSet<u64> = if there <= rounds * resident {
             (0..there).collect()
@@ -127,6 +131,35 @@ impl Sample {
 }
 
 impl Traces {
+    /// Returns the share of the loads' requests that pass L1 for the one sector that most of them want; 0 where fewer than half of the blocks
+    /// want it.
+    pub(super) fn hottest_share(&self) -> f64 {
+        let mut requests = 0_u64;
+        // Requests for each sector, and blocks that want it.
+        let mut wanted = HashMap::<u64, (u64, BTreeSet<u64>)>::new();
+        for block in &self.blocks {
+            for warp in &block.warps {
+                let loads = warp.requests.iter().filter_map(|request| match request {
+                    Request::Global(request) if request.operation == Operation::Load && !request.is_local => {
+                        Some(request)
+                    }
+                    _ => None,
+                });
+                for load in loads {
+                    requests += 1;
+                    let sectors = load.sectors.start as usize..load.sectors.end as usize;
+                    for sector in warp.sectors[sectors].iter().filter(|_| load.past_l1) {
+                        let (count, blocks) = wanted.entry(*sector).or_default();
+                        *count += 1;
+                        blocks.insert(block.block);
+                    }
+                }
+            }
+        }
+        let by_most = wanted.values().filter(|(_, blocks)| 2 * blocks.len() >= self.blocks.len());
+        by_most.map(|(count, _)| *count).max().unwrap_or(0) as f64 / requests.max(1) as f64
+    }
+
     /// Collects what workers recorded.
     pub(crate) fn of(sample: &Sample, recorders: impl Iterator<Item = Recorder>) -> Self {
         let mut blocks: Vec<BlockTrace> = recorders.flat_map(|recorder| recorder.recorded).collect();

@@ -206,7 +206,7 @@ fn bad_card_files_are_refused_with_the_line_and_the_reason() {
             "memory_bytes = 33554432",
             "card file, line 3: l2_bytes: an L2 of 62914560 bytes in front of a memory of 33554432",
         ),
-        ("l2_bytes = 0", "card file, line 3: l2_gb_per_s: 7491 GB/s from an L2 of 0 bytes"),
+        ("l2_bytes = 0", "card file, line 3: l2_gb_per_s: 9774 GB/s from an L2 of 0 bytes"),
         (
             "dram_partitions = 6",
             "card file, line 3: dram_partitions: from 2.0 on addresses are hashed, which is written 0",

@@ -130,7 +130,6 @@ fn compiled_kernels_count_as_worked_out() {
                     camping_read: 1.0,
                     camping_written: 1.0,
                     stored_in_part: 0.0,
-                    behind: 0.0,
                     ..found
                 };
                 assert_eq!(found, expected, "{key}, {compiler}, {kernel:?}, {size} bytes");
