@@ -21,7 +21,7 @@ const RECORD: &str = r#"{"schema":"coalesce.record/1","experiment":"offset","ker
     "shared_bytes":0,"most_warps":64,"by_warps":1,"by_blocks":1,"limiter":"warps"},"windows":1,
     "round_trips":1.0,"copy_requests":1,"indexed_loads":1,"indexed_stores":1,"idle_requests":1,"chained_loads":1.0,"chained_on_chip":1.0,"dependency_clocks":1.0,"issue_slots":1,"integer_slots":1,"multiply_slots":1,"special_slots":1,
     "double_slots":1,"shuffle_slots":1,"imbalance":1.0,"longest_warp":1.0,"pace":1.0,"phased":false,"total":{"instructions":1,"loads":{"requests":1}},
-    "l2_sectors_read":1,"l2_sectors_written":1,"l2_sectors_unread":1,"l2_sectors_shared":1,"l2_sectors_merged":1,"l2_sectors_spilled":1,"l2_sectors_again":1,"l1_hits_behind":1.0,"float_atomics":1,"reduced_sectors":1,"dram_read":{"granules":1,"lines":1,"pages":1},"dram_written":{"granules":1,
+    "l2_sectors_read":1,"l2_sectors_written":1,"l2_sectors_unread":1,"l2_sectors_shared":1,"l2_sectors_merged":1,"l2_sectors_spilled":1,"l2_sectors_again":1,"sampled_loads":{"requests":8,"hits":4},"float_atomics":1,"reduced_sectors":1,"dram_read":{"granules":1,"lines":1,"pages":1},"dram_written":{"granules":1,
     "lines":1,"pages":1},"camping_read":1.0,"camping_written":1.0,"hottest":{"operations":1,"requests":1,"rounds":1,"slice":1,"alike":1,"all_rounds":1},"looped":{"wavefronts":1,"operations":1,"wide_operations":1},"shared_swaps":1,"matched_values":1,"cluster_requests":1,"link":{"sectors_read":1,"sectors_written":1},
     "managed_pages":1,"managed_blocks":1,"dram_bytes":1,"modelled_us":{"launch":1.0,"dram":1.0,"l2":1.0,"on_chip":1.0,
     "issue":1.0,"latency":1.0,"link":1.0,"migration":1.0},"bound":"launch","estimates_us":{"formula":1.0,"simulation":1.0},"lines":[{"file":"f","line":1,"counts":{},
