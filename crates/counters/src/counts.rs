@@ -148,7 +148,7 @@ sums! {
 }
 
 sums! {
-    /// Loads of the blocks of which a multiprocessor was simulated, and what became of them in its L1, which its blocks share.
+    /// Loads of the blocks that a simulated multiprocessor executed, and their hits in the L1 that these blocks share.
     SampledLoads {
         /// Requests of loads from global memory.
         requests: u64, "is_zero";

@@ -204,7 +204,7 @@ pub struct LaunchCounters {
     /// `dram_read`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub l2_sectors_again: u64,
-    /// What became of loads in the L1 of a simulated multiprocessor; none if none was simulated.
+    /// Counts the loads of a simulated multiprocessor and their hits in its L1; 0 without a simulation.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sampled_loads: SampledLoads,
     /// Requests of atomics in global memory that add floats.

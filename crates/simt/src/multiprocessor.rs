@@ -68,12 +68,12 @@ pub(crate) fn is_simulated(card: &Card) -> bool {
     card.compute_capability.at_least(7, 0) && card.chain_clocks.iter().all(|clocks| *clocks > 0.0)
 }
 
-/// What the simulation of a multiprocessor says of a launch.
+/// The outcome of a simulated launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Simulated {
     /// The launch's time.
     pub time: LaunchTime,
-    /// What became of the sampled blocks' loads, for the formula: it counts by block, and blocks share an L1.
+    /// Counts the sampled blocks' loads and their hits in the L1 that they share. The formula takes its share of hits from here.
     pub loads: SampledLoads,
 }
 

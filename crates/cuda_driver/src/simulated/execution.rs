@@ -35,7 +35,7 @@ pub(super) struct Execution {
     last: Option<Last>,
 }
 
-/// A launch, and what the simulation said of it.
+/// A launch and the outcome of its simulation.
 struct Last {
     loaded: Arc<Loaded>,
     name: String,
@@ -51,8 +51,8 @@ impl Execution {
         Execution { l2: L2State::new(card.clone()), last: None }
     }
 
-    /// What `simulate` finds for a launch, or what it found for the launch before it where that was of the same kernel and the formula
-    /// has the same time of each level, as in a row of launches on parts of the data.
+    /// Simulates a launch, or returns the outcome of the launch before it where both are alike: the same kernel, and by the formula the
+    /// same time of each level, as in a row of launches on parts of the data.
     fn simulated(
         &mut self,
         launch: &Launch,

@@ -100,9 +100,10 @@ fn free(body: &Body, uses: &Uses, varying: &HashSet<u32>, first: u32) -> HashSet
 fn is_read_in_place(op: &Op) -> bool {
     match op {
         Op::Memory(Memory::Ld(access)) => access.is_parameter(),
-        Op::Mov(_) | Op::Memory(Memory::Cvta { .. }) => true,
-        Op::Integer(_) | Op::Convert(_) | Op::Selp(_) => true,
-        _ => false,
+        _ => matches!(
+            op,
+            Op::Mov(_) | Op::Memory(Memory::Cvta { .. }) | Op::Integer(_) | Op::Convert(_) | Op::Selp(_)
+        ),
     }
 }
 

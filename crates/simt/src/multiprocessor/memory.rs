@@ -53,7 +53,7 @@ impl Sectors {
         self.loaded + self.stored * card.l2_store_times
     }
 
-    /// These sectors so many times.
+    /// Multiplies both counts.
     pub(super) fn times(self, times: f64) -> Self {
         Self { loaded: self.loaded * times, stored: self.stored * times }
     }
@@ -140,7 +140,7 @@ pub(super) struct Memory<'a> {
     missing: Vec<u64>,
     /// Sectors that have passed L2.
     pub(super) passed: Sectors,
-    /// What has become of loads from global memory.
+    /// Counts the loads from global memory and their hits in L1.
     pub(super) loads: SampledLoads,
 }
 

@@ -147,8 +147,10 @@ impl Traces {
                 });
                 for load in loads {
                     requests += 1;
-                    let sectors = load.sectors.start as usize..load.sectors.end as usize;
-                    for sector in warp.sectors[sectors].iter().filter(|_| load.past_l1) {
+                    if !load.past_l1 {
+                        continue;
+                    }
+                    for sector in &warp.sectors[load.sectors.start as usize..load.sectors.end as usize] {
                         let (count, blocks) = wanted.entry(*sector).or_default();
                         *count += 1;
                         blocks.insert(block.block);

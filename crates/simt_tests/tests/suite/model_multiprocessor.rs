@@ -126,7 +126,7 @@ impl Bench {
         observation.finish()
     }
 
-    /// What the simulation says of a launch; None if it does not know it.
+    /// Simulates a launch; None if it has an instruction that the simulation does not know.
     fn simulated(&self, name: &str, blocks: u32, threads: u32) -> Option<Simulated> {
         let finished = self.run(name, blocks, threads, true);
         finished.traces.simulated(self.program.sites(), &finished.counters, 0, &self.card)
