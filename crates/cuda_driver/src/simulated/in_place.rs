@@ -4,6 +4,8 @@
 //! access in place does not.
 
 use super::driver::{Located, driver};
+use super::residence;
+use std::iter;
 
 /// Returns the memory that contains an address, if the simulated driver runs.
 fn located(address: u64) -> Option<Located> {
@@ -20,12 +22,17 @@ pub unsafe fn read_in_place<R>(address: u64, bytes: u64, read: impl FnOnce(&[u8]
     unsafe { located(address)?.device.memory.read_in_place(address, bytes, read) }.ok()
 }
 
-/// Lends a range of simulated device memory to `write`, as all of which it counts as written. `None` as for
-/// [`read_in_place`].
+/// Lends a range of simulated device memory to `write`, as all of which it counts as written. L2 holds of it what it held before, and
+/// nothing if it is larger than L2: whatever a kernel had left there would be gone. `None` as for [`read_in_place`].
 ///
 /// # Safety
 /// Until `write` returns, nothing else accesses the range, kernels included, and nothing frees it.
 pub unsafe fn write_in_place<R>(address: u64, bytes: u64, write: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
+    let device = located(address)?.device;
     // SAFETY: the caller's promise.
-    unsafe { located(address)?.device.memory.write_in_place(address, bytes, write) }.ok()
+    let written = unsafe { device.memory.write_in_place(address, bytes, write) }.ok()?;
+    if (1..bytes).contains(&device.card.l2_bytes) {
+        residence::forget(device, iter::once(address..address + bytes));
+    }
+    Some(written)
 }

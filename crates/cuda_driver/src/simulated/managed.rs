@@ -207,7 +207,7 @@ impl Prefetch {
         let mut seconds = 0.0;
         for (device, moved) in driver.devices.iter().zip(moved).filter(|(_, moved)| *moved > 0) {
             let range = self.address..self.address + self.bytes;
-            residence::forget(device, vec![range]);
+            residence::forget(device, [range]);
             seconds += unified::prefetch_seconds(&device.card, moved);
         }
         if seconds == 0.0 { Work::NOTHING } else { Work::on(Engine::ToHost, seconds) }

@@ -171,11 +171,12 @@ pub(super) fn prefetch(driver: &Driver, device: &Device, start: u64, pages: ops:
     paging.migration.seconds
 }
 
-/// Evicts memory that has left the card from its L2.
-pub(super) fn forget(device: &Device, left: Vec<ops::Range<u64>>) {
-    if !left.is_empty() {
+/// Evicts memory from a card's L2.
+pub(super) fn forget(device: &Device, left: impl IntoIterator<Item = ops::Range<u64>>) {
+    let mut left = left.into_iter().peekable();
+    if left.peek().is_some() {
         let mut execution = device.execution();
-        left.into_iter().for_each(|range| execution.l2.forget(range));
+        left.for_each(|range| execution.l2.forget(range));
     }
 }
 

@@ -82,6 +82,37 @@ fn pinned_memory_is_reached_over_the_link() {
 }
 
 #[test]
+fn what_fills_more_than_l2_leaves_nothing_there() {
+    let _records = records_are_ours();
+    if !bind() {
+        return;
+    }
+    let _context = OwnContext::new();
+    let add = function(module(KERNELS), "add");
+    let (address, bytes) = (allocate(64 << 20), 64 << 20);
+    let (mut pointer, mut value) = (address, 1_u32);
+    // A grid that no other test has.
+    let mut fetched = || {
+        let mut parameters = [(&raw mut pointer).cast::<c_void>(), (&raw mut value).cast()];
+        // SAFETY: the kernel takes a pointer and a u32, and adds to 13 * 512 elements, which are there.
+        ok(unsafe { launch(add, 13, 512, &mut parameters) });
+        let records = simulated::take_launches();
+        let record = records.iter().find(|record| record.grid == [13, 1, 1]).expect("a record");
+        record.counters.dram_read.granules
+    };
+    let granules = 13 * 512 * 4 / 64;
+    assert_eq!([fetched(), fetched()], [granules, 0]);
+    // SAFETY: nothing else uses the memory.
+    let fill = |bytes| unsafe { simulated::write_in_place(address, bytes, |bytes| bytes.fill(0)) };
+    assert_eq!(fill(32 << 20), Some(()));
+    assert_eq!(fetched(), 0, "it is smaller than L2");
+    assert_eq!(fill(bytes), Some(()));
+    assert_eq!([fetched(), fetched()], [granules, 0]);
+    // SAFETY: the memory is not used again.
+    ok(unsafe { sys::cuMemFree_v2(address) });
+}
+
+#[test]
 fn managed_memory_is_faulted_in_once() {
     let _records = records_are_ours();
     if !bind() {
