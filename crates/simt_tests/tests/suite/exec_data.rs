@@ -645,8 +645,10 @@ fn loads_under_a_condition_wait_for_none_before() {
     // Loads do not move above a store, in the body or before the branch.
     assert_eq!(waits("st.global.u32 [%rd1], %r1;\n", ""), ["add.u32", "add.u32"]);
     assert_eq!(waits("", "st.global.u32 [%rd1], %r1;\n"), ["add.u32", "mul.lo.u32"]);
-    // ptxas keeps the branch around a body with a barrier.
+    // ptxas keeps the branch around a body with a barrier or an atomic.
     assert_eq!(waits("", "bar.sync 0;\n"), ["add.u32", "add.u32", "mul.lo.u32"]);
+    let red = "red.shared.add.u32 [%r1], 1;\n";
+    assert_eq!(waits("", red), ["add.u32", "add.u32", "mul.lo.u32"]);
 }
 
 #[test]
@@ -790,8 +792,9 @@ mov.b32 %r0, 1;"
         guarded("ld.shared.u32 %r2, [%r1];\nadd.u32 %r2, %r2, 1;\nst.shared.u32 [%r1], %r2;"),
         [with_branch("ld.shared.u32"), with_branch("st.shared.u32")]
     );
-    // What a guard does not suffice for: a barrier, a loop, the end of the kernel; and a long body.
+    // What a guard does not suffice for: a barrier, an atomic, a loop, the end of the kernel; and a long body.
     assert_eq!(guarded("st.shared.u32 [%r1], %r2;\nbar.sync 0;"), []);
+    assert_eq!(guarded("st.shared.u32 [%r1], %r2;\natom.shared.add.u32 %r2, [%r1], 1;"), []);
     assert_eq!(guarded("again:\nld.shared.u32 %r1, [%r1];\nsetp.ne.u32 %p2, %r1, 0;\n@%p2 bra again;"), []);
     assert_eq!(guarded("st.shared.u32 [%r1], %r2;\nexit;"), []);
     assert_eq!(guarded(&format!("st.shared.u32 [%r1], %r2;{}", "\nadd.u32 %r2, %r2, %r1;".repeat(16))), []);
