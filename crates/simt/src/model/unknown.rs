@@ -6,7 +6,8 @@ use crate::coalescing::{ComputeCapability, LANES};
 use crate::exec::SiteInfo;
 use crate::ptx::ScalarType;
 use crate::ptx::op::Op;
-use crate::ptx::op::arithmetic::Format;
+use crate::ptx::op::arithmetic::{FieldVerb, Format, IntegerVerb, LogicVerb};
+use crate::ptx::op::copies::Copying;
 use crate::ptx::op::memory::Memory;
 use crate::ptx::op::words::{AddressSpace, Update};
 use counters::{Counts, LaunchCounters};
@@ -45,6 +46,13 @@ pub enum Unknown {
     },
     /// Accesses to the shared memory of other blocks.
     Cluster,
+    /// Accesses that say what L2 is to keep, where device memory takes part.
+    Policies,
+    /// Instructions of a class that was never measured.
+    Instructions {
+        /// What they are.
+        class: &'static str,
+    },
 }
 
 impl Unknown {
@@ -54,6 +62,8 @@ impl Unknown {
             .or_else(|| swaps(counters, sites, time, card))
             .or_else(|| products(counters, sites, card))
             .or_else(|| cluster(counters))
+            .or_else(|| policies(counters, sites, time))
+            .or_else(|| unmeasured(counters, sites))
     }
 }
 
@@ -104,6 +114,59 @@ fn cluster(counters: &LaunchCounters) -> Option<Unknown> {
     let total = &counters.total;
     let requests = total.global().requests + total.shared().requests;
     (counters.cluster_requests as f64 > LARGE * requests as f64).then_some(Unknown::Cluster)
+}
+
+/// On an H200 (`coalesce run l2 --full`) a table of half of L2 is read beside a stream in 114 us, and in 80 where the policies of their
+/// loads tell the table to stay.
+fn policies(counters: &LaunchCounters, sites: &[SiteInfo], time: &LaunchTime) -> Option<Unknown> {
+    let all = executed(counters, sites, |op| moves(op).is_some());
+    let with_policy = executed(counters, sites, |op| moves(op) == Some(true));
+    (time.dram > LARGE * time.seconds && with_policy > LARGE * all).then_some(Unknown::Policies)
+}
+
+/// For an access to global memory, whether it says what L2 is to keep.
+fn moves(op: &Op) -> Option<bool> {
+    let is_global = |space: Option<AddressSpace>| space.is_none_or(|space| space == AddressSpace::Global);
+    match op {
+        Op::Memory(Memory::Ld(access) | Memory::Ldu(access) | Memory::St(access)) => {
+            is_global(access.space).then_some(access.has_policy || access.l2.is_some())
+        }
+        Op::Memory(Memory::Atomic(atomic)) => is_global(atomic.space).then_some(atomic.has_policy),
+        Op::Copy(Copying::Async(copy)) => Some(copy.has_policy),
+        Op::Copy(Copying::Bulk(copy)) => Some(copy.has_policy),
+        Op::Copy(Copying::Tensor(copy)) => Some(copy.has_policy),
+        _ => None,
+    }
+}
+
+/// Classes of instructions whose slots and clocks are neither measured nor read off machine code.
+fn unmeasured(counters: &LaunchCounters, sites: &[SiteInfo]) -> Option<Unknown> {
+    let all = executed(counters, sites, |_| true);
+    let is_large = |class: &&str| executed(counters, sites, |op| class_of(op) == Some(class)) > LARGE * all;
+    sites
+        .iter()
+        .filter_map(|site| class_of(&site.op))
+        .find(is_large)
+        .map(|class| Unknown::Instructions { class })
+}
+
+fn class_of(op: &Op) -> Option<&'static str> {
+    match op {
+        Op::Integer(integer) if integer.packed => Some("two integers of 16 bits at once"),
+        Op::Integer(integer) => match integer.verb {
+            IntegerVerb::Mul24 | IntegerVerb::Mad24 => Some("products of 24 bits"),
+            _ => None,
+        },
+        Op::Float(float) if float.pairs => Some("two floats of 32 bits at once"),
+        Op::Float(float) => float.factors.map(|_| "floating-point arithmetic of two precisions"),
+        Op::Convert(convert) => match (convert.to, convert.from) {
+            (Format::Scalar(_), Format::Scalar(_)) => None,
+            _ => Some("conversions of floats of 4, 6, 8 or 19 bits"),
+        },
+        Op::Field { verb: FieldVerb::Fns, .. } => Some("`fns`"),
+        Op::Logic(LogicVerb::Cnot, _) => Some("`cnot`"),
+        _ => None,
+    }
 }
 
 /// Warp instructions that were issued and are of a kind.
@@ -173,6 +236,13 @@ impl fmt::Display for Unknown {
                 f,
                 "blocks access each other's shared memory, and the network between them is not modelled"
             ),
+            Self::Policies => write!(
+                f,
+                "accesses say what L2 is to keep, whose policies are not modelled, and device memory takes part"
+            ),
+            Self::Instructions { class } => {
+                write!(f, "a tenth or more of the instructions are {class}, which have not been measured")
+            }
         }
     }
 }

@@ -27,7 +27,9 @@ fn unknown(key: &str, instructions: &[(&str, u64)], change: impl Fn(&mut LaunchC
     };
     change(&mut counters);
     let card = find(key).expect("a card");
-    let time = LaunchTime { seconds: 100e-6, ..LaunchTime::new(&Default::default(), &card) };
+    // Device memory takes as much of the time as sectors are read from it.
+    let dram = counters.dram_read.granules as f64 * 1e-6;
+    let time = LaunchTime { seconds: 100e-6, dram, ..LaunchTime::new(&Default::default(), &card) };
     Unknown::of(&counters, &sites, &time, &card).map(|unknown| unknown.to_string())
 }
 
@@ -105,4 +107,41 @@ fn the_network_between_the_blocks_of_a_cluster_is_unknown() {
             "no modelled time: blocks access each other's shared memory, and the network between them is not modelled"
         )
     );
+}
+
+#[test]
+fn policies_of_l2_are_unknown_where_device_memory_takes_part() {
+    let of = |access: &str, fetched: u64| {
+        let accesses = [(access, 12), ("ld.global.b32", 88), ("ld.shared.b32", 1000)];
+        unknown("h200", &accesses, |counters| counters.dram_read.granules = fetched)
+    };
+    let says = "no modelled time: accesses say what L2 is to keep, whose policies are not modelled, and device memory takes part";
+    assert_eq!(of("ld.global.L2::cache_hint.b32", 11).as_deref(), Some(says));
+    assert_eq!(of("st.global.L2::cache_hint.b32", 11).as_deref(), Some(says));
+    assert_eq!(of("ld.global.L2::cache_hint.b32", 9), None);
+    assert_eq!(of("ld.global.cs.b32", 11), None);
+    let few = [("ld.global.L2::cache_hint.b32", 9), ("ld.global.b32", 91)];
+    assert_eq!(unknown("h200", &few, |counters| counters.dram_read.granules = 11), None);
+}
+
+#[test]
+fn instructions_that_nobody_measured_are_unknown_where_they_are_many() {
+    let of = |opcode: &str, others: u64| {
+        let class = unknown("b200", &[(opcode, 10), ("add.s32", others)], |_| ())?;
+        let class = class.strip_prefix("no modelled time: a tenth or more of the instructions are ");
+        Some(class.expect("a class").trim_end_matches(", which have not been measured").to_string())
+    };
+    for (opcode, class) in [
+        ("mul24.lo.u32", "products of 24 bits"),
+        ("min.s16x2", "two integers of 16 bits at once"),
+        ("fma.rn.f32x2", "two floats of 32 bits at once"),
+        ("add.rn.f32.f16", "floating-point arithmetic of two precisions"),
+        ("cvt.rn.f16x2.e4m3x2", "conversions of floats of 4, 6, 8 or 19 bits"),
+        ("fns.b32", "`fns`"),
+        ("cnot.b32", "`cnot`"),
+    ] {
+        assert_eq!(of(opcode, 89).as_deref(), Some(class), "{opcode}");
+        assert_eq!(of(opcode, 91), None, "{opcode}");
+    }
+    assert_eq!([of("sad.u32", 0), of("fma.rn.f16x2", 0), of("prmt.b32", 0)], [None, None, None]);
 }
