@@ -69,14 +69,14 @@
 //!   makes: the loads in flight, and the loops that are unrolled.
 //! - **H200, derived.** L2 holds two thirds of its size: a multiprocessor keeps in its half what has its home in the other, so that
 //!   half of the lines are there twice.
-//! - **H200, fitted.** The other constants that its card file calls fitted, twenty-one. Seventeen of them minimise the sum of
+//! - **H200, fitted.** The other constants that its card file calls fitted, twenty. Seventeen of them minimise the sum of
 //!   ln(1 + (e / 0.07)^2) over the logarithms e of modelled over measured times, each kernel with the mean of its rows, as `fidelity fit`
 //!   does: 396 rows of this repository's experiments (copies, offsets, strides, shuffles, stencils, storage, gathering, histograms, layouts,
-//!   L2, scans and asynchronous copies on 4, 16 and 256 MiB, and transposes), and the 530 open rows of the program `fidelity` that have a
+//!   L2, scans and asynchronous copies on 4, 16 and 256 MiB, and transposes, as simulated before registers were estimated as they are
+//!   now), and the 530 open rows of the program `fidelity` that have a
 //!   time, all on an H200. Two terms were added, for the formula alone: 35 rows of offsets, strides and copies, each beyond 3%, and rows
-//!   of this repository's tests that are off by more than 27%. `warp_overhead_ns` and `constant_clocks` were left at the
-//!   values of an earlier fit, in which rows of an H100 took part; `straddle_penalty` was set by hand to a value that suits the V100, too,
-//!   and `dram_gaps_alone` by the time in which `l2_fetch` reads granules that lie apart. The errors are in docs/fidelity.md; the unseen half was not used. DRAM moves at least 64 bytes, which is
+//!   of this repository's tests that are off by more than 27%. `warp_overhead_ns` was fitted to the same rows afterwards, with the others
+//!   as they were; `straddle_penalty` was set by hand to a value that suits the V100, too, and `dram_gaps_alone` by the time in which `l2_fetch` reads granules that lie apart. The errors are in docs/fidelity.md; the unseen half was not used. DRAM moves at least 64 bytes, which is
 //!   from the H200's counters, for reads. Writes are assumed to take as long. A page has 256 bytes because distance beyond that
 //!   costs little: of 16 strides of 128 bytes to 2 KiB, none of them fitted, the worst error is 12%.
 //! - **The H200's link.** Fitted to rows of `unified` over 0.5 and 1 GiB: the bandwidth that kernels get of pinned
