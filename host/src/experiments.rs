@@ -357,6 +357,8 @@ pub(crate) struct Point {
     pub before_each: Option<Box<QueueWork>>,
     /// Looks at the buffers around the last launch; what it tells goes into the record's `observed`.
     pub observe: Option<Box<Observe>>,
+    /// Why a simulated card has no time of it; `None` where the model knows what it is about.
+    pub unmodelled: Option<&'static str>,
 }
 
 impl Point {
@@ -385,6 +387,7 @@ impl Point {
             handing: Handing::Usual,
             before_each: None,
             observe: None,
+            unmodelled: None,
         }
     }
 

@@ -88,7 +88,6 @@ impl Recorder<'_> {
         // The time of single operations is about neither bandwidth nor a full card, nor is the rate of instructions.
         let has_bandwidth = point.operations.is_none_or(|of| Measure::Operations(of.kind).has_bandwidth());
         let remarks = about.remark().into_iter().chain(unfilled).filter(|_| times.is_some() && has_bandwidth);
-        let unknown = unknown.map(|unknown| unknown.to_string());
         let remarks: Vec<String> =
             unknown.into_iter().chain(remarks).chain(self.differences(point, language)).collect();
         let note = measurement.fault.clone().or_else(|| (!remarks.is_empty()).then(|| remarks.join("; ")));
@@ -175,13 +174,18 @@ impl Recorder<'_> {
         Some(Peak { gb_per_s, source: source.to_string() })
     }
 
-    /// What the model does not know of a launch of a kernel that was not measured; a row says that instead of a time.
-    fn unknown(&self, point: &Point, measurement: &Measurement) -> Option<Unknown> {
-        let (launch, card) = (measurement.launch.as_deref()?, self.card?);
+    /// What the model does not know of a point: of what it is about, or of a launch of a kernel that was not measured. A row says that
+    /// instead of a time.
+    fn unknown(&self, point: &Point, measurement: &Measurement) -> Option<String> {
+        let card = self.card?;
+        if let Some(reason) = point.unmodelled {
+            return Some(format!("no modelled time: {reason}"));
+        }
+        let launch = measurement.launch.as_deref()?;
         if Residuals::built_in().know(&card.key, point.kernel) {
             return None;
         }
-        Unknown::of(&launch.counters, launch.sites(), &launch.time, card)
+        Unknown::of(&launch.counters, launch.sites(), &launch.time, card).map(|unknown| unknown.to_string())
     }
 
     /// The interval of a modelled time, by how kernels of its kind fared; `None` of a measured time.

@@ -142,8 +142,8 @@ impl Experiment for L2 {
         let mut notes = own::left_out(names, device);
         if device.backend() == Backend::Modelled {
             notes.push(
-                "l2: the model of L2 has neither policies nor persistence, so l2_evict_first, l2_evict_last and the rows with \
-                 a window are left out"
+                "l2: the model of L2 has neither policies nor persistence, so the rows with a window are left out, and \
+                 l2_evict_first, l2_evict_last as well; where these are named, their rows have no time"
                     .to_string(),
             );
         }

@@ -55,6 +55,7 @@ const FEW: u32 = 1 << 14;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
 
 /// Where the slots of a chain lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,7 +203,11 @@ fn chains(kernel: &str, request: &Request, device: &DeviceInfo) -> Vec<(u64, Spr
             let footprints = octaves(16 * KIB, 128 * MIB).into_iter();
             let more = [256 * MIB, 512 * MIB, 1024 * MIB, 2048 * MIB];
             let all = footprints.chain(more).filter(|footprint| *footprint <= most).collect();
-            let pages = pages.into_iter().filter(|(footprint, _)| !modelled || *footprint <= most);
+            // A chain that the last level of the TLB does not reach, where the card has room for it.
+            let far = [16, 64, 96].map(|gib| (gib * GIB, Spread::Pages));
+            let room = device.memory_bytes / 8 * 7;
+            let pages = pages.into_iter().chain(far);
+            let pages = pages.filter(|(footprint, _)| *footprint <= if modelled { most } else { room });
             let strides = strided([1, 4, 16, 64, 256].map(|mib| mib * MIB).into(), &[1, 4, 64, 512, 8192]);
             let strides = strides.into_iter().filter(|(footprint, _)| *footprint <= most);
             return lines(all).into_iter().chain(pages).chain(strides).collect();

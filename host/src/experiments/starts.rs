@@ -90,8 +90,8 @@ impl Experiment for Launch {
             own::left_out([DEPENDENT.name].into_iter().filter(|name| request.wants(name)), device);
         if device.backend() == Backend::Modelled {
             notes.push(
-                "launch: the model knows one fixed time of a launch, however it is handed over, and the host's calls take no \
-                 time"
+                "launch: the model knows one fixed time of a launch, that of a graph; the host's calls take no time in it, so \
+                 launches by calls have none"
                 .to_string(),
             );
         }
@@ -158,6 +158,8 @@ pub(super) fn by(handed: &'static str, point: Point) -> Point {
             .with("threads", shape.block[0]),
         work: if handed == OVERLAPPING { work.overlapping() } else { work },
         handing: if handed == GRAPH { Handing::Graph } else { Handing::Calls },
+        unmodelled: (handed != GRAPH)
+            .then_some("the host's calls limit it, and they take no time in the model"),
         operations: point.operations.or(Some(Operations { kind: Operation::Launch, count: 1 })),
         ..point
     }

@@ -112,8 +112,9 @@ impl Experiment for Transfer {
     }
 
     fn notes(&self, _: &Request, device: &DeviceInfo) -> Vec<String> {
-        let alike = "transfer: the model knows one latency and one bandwidth of the host link, whatever the host's memory";
-        (device.backend() == Backend::Modelled).then(|| alike.to_string()).into_iter().collect()
+        let alone =
+            "transfer: the model knows one latency and one bandwidth of the host link, for pinned memory";
+        (device.backend() == Backend::Modelled).then(|| alone.to_string()).into_iter().collect()
     }
 
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
@@ -188,6 +189,8 @@ fn copied(bytes: u64, direction: Direction, memory: &str, place: Place) -> Point
         bytes: BytesMoved { read: crossing, written: 0, footprint: 2 * crossing },
         buffers,
         handing: Handing::Calls,
+        unmodelled: (!matches!(place, Place::Pinned | Place::WriteCombined))
+            .then_some("of host memory the model knows what is pinned"),
         ..Point::new(Transfer.name(), NO_LAUNCH, work)
     }
 }
