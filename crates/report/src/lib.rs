@@ -9,6 +9,7 @@ mod expected;
 pub mod explain;
 pub mod explanation;
 pub mod html;
+mod literature;
 mod matrix;
 pub mod pages;
 pub mod terminal;

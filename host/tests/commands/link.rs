@@ -32,7 +32,7 @@ fn rate(latency_us: f64, gb_per_s: f64) -> f64 {
 #[test]
 fn two_cards_have_the_whole_matrix() {
     let (rows, err) = rows("sim:h200x2");
-    let host = rate(10.0, 55.4);
+    let host = rate(2.54, 55.4);
     let link = rate(6.0, 397.0);
     let expected = [
         ("host > card 0, one", host),

@@ -5,7 +5,7 @@ use super::{
     bars::Bars,
     curve::Curves,
     distribution::Distribution,
-    figure::Figure,
+    figure::{Figure, scrolling},
     map::Map,
     number::{first_letter_down, first_letter_up},
     prose::Prose,
@@ -14,8 +14,9 @@ use super::{
     series::{self, Cells},
 };
 use crate::{
-    Lesson, Picture,
+    Lesson, Picture, literature,
     matrix::{self, matrices},
+    pages::atlas::Beside,
     terminal::{bounds, reach},
 };
 use maud::{Markup, html};
@@ -110,6 +111,7 @@ impl Section<'_> {
                 @for (_, run, rows) in &runs {
                     @if several { p.whose { (self.report.whose(run)) } }
                     (rows::table(rows, &linked))
+                    (others(rows))
                 }
                 @if let Some(prose) = prose.filter(|prose| !prose.rest.0.is_empty()) {
                     details.more { summary { "Read the lesson" } div.prose { (prose.rest) } }
@@ -328,6 +330,26 @@ impl Section<'_> {
         let linked = |name: &str| self.report.has_kernel(name);
         let groups = vec![(html! {}, series::labelled(rows, by))];
         Bars { title, measure, rows, groups, linked: &linked }.render()
+    }
+}
+
+/// What others have measured beside what these rows do; nothing where nobody has.
+fn others(rows: &[&Record]) -> Markup {
+    let lines = literature::beside(rows);
+    let table = html! {
+        table {
+            thead { tr { th { "Others have measured" } th { "published" } th { "here" } th { "model of an H200" } } }
+            tbody {
+                @for Beside { name, published, here, model } in &lines {
+                    tr { td.words { (name) } td.words { (published) } td { (here) } td { (model) } }
+                }
+            }
+        }
+    };
+    html! {
+        @if !lines.is_empty() {
+            details.table { summary { "What others have measured" } (scrolling("What others have measured", &table)) }
+        }
     }
 }
 

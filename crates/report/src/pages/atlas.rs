@@ -171,6 +171,8 @@ enum Model {
         card: String,
         #[serde(default = "one")]
         times: f64,
+        /// If stated, the constant is this over the figure, as in operations per clock from clocks.
+        over: Option<f64>,
     },
     /// A constant of the program's source.
     Value { value: f64 },
@@ -178,6 +180,19 @@ enum Model {
 
 fn one() -> f64 {
     1.0
+}
+
+/// A constant that others have measured, beside the figure of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Beside {
+    /// Its group, name and unit.
+    pub(crate) name: String,
+    /// The published figures, each with its card and source.
+    pub(crate) published: String,
+    /// The run's own; `-` where no row of it measures the constant.
+    pub(crate) here: String,
+    /// What the model of an H200 has for it; `-` for nothing.
+    pub(crate) model: String,
 }
 
 impl Atlas {
@@ -248,6 +263,34 @@ impl Atlas {
         Ok(format!("{before}{OPENING}\n\n{text}\n{ENDING}{after}"))
     }
 
+    /// The constants that an experiment measures and that others have measured, with the figures of these rows of it, on whatever card.
+    /// `card` is the table of [`CARD`].
+    pub(crate) fn beside(&self, experiment: &str, rows: &[Value], card: &toml::Table) -> Vec<Beside> {
+        let line = |constant: &Constant| {
+            let rule = constant.measured.as_ref().filter(|rule| rule.experiment == experiment)?;
+            let here = rule.figure(rows, Rule::suits);
+            let unit = if constant.unit.is_empty() { String::new() } else { format!(", {}", constant.unit) };
+            (!constant.literature.is_empty()).then(|| Beside {
+                name: format!("{}: {}{unit}", constant.group, constant.name),
+                published: self.literature(constant),
+                here: here.map_or_else(|| "-".to_owned(), number),
+                model: constant.modelled(card).unwrap_or_else(|_| "-".to_owned()),
+            })
+        };
+        self.constant.iter().filter_map(line).collect()
+    }
+
+    /// The published figures of a constant, each with its card and source.
+    fn literature(&self, constant: &Constant) -> String {
+        let found = |found: &Found| {
+            let Source { label, of, .. } = &self.sources[&found.source];
+            let at = found.at.as_ref().map(|at| format!(", {at}")).unwrap_or_default();
+            format!("{} ({of}, {label}{at})", number(found.value))
+        };
+        let literature: Vec<String> = constant.literature.iter().map(found).collect();
+        if literature.is_empty() { "none found".to_owned() } else { literature.join("; ") }
+    }
+
     /// One sentence on how many constants are measured and how they compare.
     fn summary(&self, rows: &[Value]) -> String {
         let measured = self.constant.iter().filter(|constant| constant.measurement(rows).is_some()).count();
@@ -264,26 +307,10 @@ impl Atlas {
     }
 
     fn line(&self, constant: &Constant, rows: &[Value], card: &toml::Table) -> Result<String, AtlasError> {
-        let found = |found: &Found| {
-            let Source { label, of, .. } = &self.sources[&found.source];
-            let at = found.at.as_ref().map(|at| format!(", {at}")).unwrap_or_default();
-            format!("{} ({of}, {label}{at})", number(found.value))
-        };
-        let literature: Vec<String> = constant.literature.iter().map(found).collect();
-        let literature = if literature.is_empty() { "none found".to_owned() } else { literature.join("; ") };
+        let literature = self.literature(constant);
         let measured = constant.measurement(rows).map_or_else(|| "not measured".to_owned(), number);
         let difference = constant.difference(rows).map(|value| format!("{:+.1}%", value * 100.0));
-        let model = match &constant.model {
-            Some(Model::Card { card: field, times }) => {
-                let value = card.get(field).and_then(as_number).ok_or_else(|| AtlasError::Field {
-                    constant: constant.name.clone(),
-                    field: field.clone(),
-                })?;
-                number(value * times)
-            }
-            Some(Model::Value { value }) => number(*value),
-            None => "-".to_owned(),
-        };
+        let model = constant.modelled(card)?;
         Ok(format!(
             "| {} | {} | {literature} | {measured} | {} | {model} |\n",
             constant.name,
@@ -317,7 +344,22 @@ fn below(constants: &[&Constant], rows: &[Value]) -> String {
 
 impl Constant {
     fn measurement(&self, rows: &[Value]) -> Option<f64> {
-        self.measured.as_ref()?.figure(rows)
+        self.measured.as_ref()?.figure(rows, Rule::takes)
+    }
+
+    /// What the model has for it; `-` for nothing.
+    fn modelled(&self, card: &toml::Table) -> Result<String, AtlasError> {
+        Ok(match &self.model {
+            Some(Model::Card { card: field, times, over }) => {
+                let value = card
+                    .get(field)
+                    .and_then(as_number)
+                    .ok_or_else(|| AtlasError::Field { constant: self.name.clone(), field: field.clone() })?;
+                number(over.map_or(value, |over| over / value) * times)
+            }
+            Some(Model::Value { value }) => number(*value),
+            None => "-".to_owned(),
+        })
     }
 
     /// The measured figure over the first of the literature, less 1.
@@ -327,14 +369,18 @@ impl Constant {
 }
 
 impl Rule {
+    /// Whether a row measures the constant of an H200.
     fn takes(&self, row: &Value) -> bool {
-        let is = |path: &str, wanted: &str| at(row, path).and_then(Value::as_str) == Some(wanted);
-        is("experiment", &self.experiment)
-            && self.kernel.as_ref().is_none_or(|kernel| is("kernel", kernel))
-            && is("backend", "measured")
-            && (is("language", "rust") || is("language", "driver"))
+        let is_of_h200 = at(row, "device.name").is_none_or(|name| *name == MEASURED_ON);
+        is(row, "backend", "measured") && is_of_h200 && self.suits(row)
+    }
+
+    /// Whether a row of any card measures the constant.
+    fn suits(&self, row: &Value) -> bool {
+        is(row, "experiment", &self.experiment)
+            && self.kernel.as_ref().is_none_or(|kernel| is(row, "kernel", kernel))
+            && (is(row, "language", "rust") || is(row, "language", "driver"))
             && at(row, "verified").is_none_or(|verified| *verified == Value::Bool(true))
-            && at(row, "device.name").is_none_or(|name| *name == MEASURED_ON)
             && self
                 .conditions
                 .iter()
@@ -342,10 +388,11 @@ impl Rule {
             && at(row, &self.figure).is_some_and(Value::is_number)
     }
 
-    fn figure(&self, rows: &[Value]) -> Option<f64> {
+    /// The constant by the rows that it takes.
+    fn figure(&self, rows: &[Value], takes: fn(&Rule, &Value) -> bool) -> Option<f64> {
         let figures: Vec<f64> = rows
             .iter()
-            .filter(|row| self.takes(row))
+            .filter(|row| takes(self, row))
             .filter_map(|row| at(row, &self.figure)?.as_f64())
             .map(|figure| self.over.map_or(figure, |over| over / figure) * self.times)
             .collect();
@@ -355,6 +402,11 @@ impl Rule {
             Pick::Least => figures.into_iter().min_by(f64::total_cmp),
         }
     }
+}
+
+/// Whether a field of a row is this word.
+fn is(row: &Value, path: &str, wanted: &str) -> bool {
+    at(row, path).and_then(Value::as_str) == Some(wanted)
 }
 
 /// The field at a path such as `parameters.footprint`.

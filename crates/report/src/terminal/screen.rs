@@ -5,7 +5,7 @@ use super::{
     bars::{bars, representatives},
     carrying::{MOST, carrying},
     counters::counters,
-    layout::wrapped,
+    layout::{hanging, wrapped},
     lessons::further,
     library::{self, is_beside_library},
     map::{map, squares},
@@ -15,13 +15,16 @@ use super::{
     style::{Ink, Style},
     table::{is_side_by_side, parts, tabulated, tabulated_with_conditions, unique},
 };
-use crate::{Catalog, Lesson, Picture};
+use crate::{Catalog, Lesson, Picture, literature, pages::atlas::Beside};
 use record::{Language, Record};
 use std::fmt::Write;
 
 /// The meaning of the column that only modelled rows have.
 const MOVED: &str =
     "moved/asked: bytes that the requests in global memory move, over bytes that lanes ask for.";
+
+/// The head of what others have measured.
+const OTHERS: &str = "Beside what others have measured (docs/h200-atlas.md has the sources, and why an H200 differs from them):";
 
 /// The meaning of the interval of modelled figures.
 const EIGHT_IN_TEN: &str = "8 in 10: of ten such kernels, eight are measured within this interval.";
@@ -58,6 +61,9 @@ pub fn section(rows: &[&Record], catalog: &Catalog, shown: Shown) -> String {
     if shown.verbose && rows.iter().any(|row| row.counters.is_some()) {
         let _ = writeln!(text, "{}", wrapped(MOVED, style.prose()));
     }
+    if shown.verbose {
+        text.push_str(&others(rows, style));
+    }
     text.push('\n');
     text.push_str(&notes(rows, shown));
     text.push_str(&further(rows, style));
@@ -68,6 +74,23 @@ pub fn section(rows: &[&Record], catalog: &Catalog, shown: Shown) -> String {
         text.push_str(&counters(rows, shown));
     }
     text
+}
+
+/// What others have measured beside what these rows do; nothing where nobody has.
+fn others(rows: &[&Record], style: Style) -> String {
+    let lines = literature::beside(rows);
+    let line = |Beside { name, published, here, model }: &Beside| {
+        let known =
+            |who: &str, figure: &str| if figure == "-" { String::new() } else { format!("{who} {figure}, ") };
+        let (here, model) = (known("here", here), known("model of an H200", model));
+        hanging(&format!("- {name}: {here}{model}others {published}"), style.prose(), 2) + "\n"
+    };
+    match lines.is_empty() {
+        true => String::new(),
+        false => {
+            format!("\n{}\n{}", wrapped(OTHERS, style.prose()), lines.iter().map(line).collect::<String>())
+        }
+    }
 }
 
 fn paragraph(text: &mut String, ink: Ink, words: &str, style: Style) {
