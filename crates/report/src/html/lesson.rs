@@ -337,8 +337,8 @@ impl Section<'_> {
 fn others(rows: &[&Record]) -> Markup {
     let lines = literature::beside(rows);
     let table = html! {
-        table {
-            thead { tr { th { "Others have measured" } th { "published" } th { "here" } th { "model of an H200" } } }
+        table.numbers {
+            thead { tr { th { "Constant" } th.words { "Others" } th { "Here" } th { "H200, model" } } }
             tbody {
                 @for Beside { name, published, here, model } in &lines {
                     tr { td.words { (name) } td.words { (published) } td { (here) } td { (model) } }
