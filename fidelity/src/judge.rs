@@ -17,6 +17,7 @@ use simt::{
 use std::{
     collections::BTreeMap,
     fs,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -121,41 +122,10 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
     let (untimed, mut pairs): (Vec<Pair>, Vec<Pair>) =
         pairs.into_iter().partition(|pair| pair.simulated.unknown.is_some());
     pairs.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
-    println!("ratio  measured us  set     category    kernel");
-    for pair in pairs.iter().filter(|pair| options.reveal || pair.measured.set.is_open()) {
-        let Row { kernel, parameters, category, set, .. } = &pair.measured;
-        let microseconds = pair.measured.times.median * 1e3;
-        println!("{:5.2}  {microseconds:11.2}  {set:6}  {category:10}  {kernel} {parameters}", pair.ratio);
-        if let Some(counted) = pair.simulated.counted.as_ref().filter(|_| options.terms) {
-            let parts = row::parts(&counted.launch.time(&card));
-            println!(
-                "       dram {:.2}  l2 {:.2}  on chip {:.2}  issue {:.2}  latency {:.2} us; formula {:.2}, simulation {:.2}",
-                parts.dram, parts.l2, parts.on_chip, parts.issue, parts.latency, pair.by[0], pair.by[1]
-            );
-        }
-    }
-    for group in Group::ALL {
-        if let Some(errors) = errors_of(&of_group(&pairs, group)) {
-            println!(
-                "{group}: {} rows, median error {:.1}%, a tenth are off by more than {:.1}%",
-                errors.count,
-                100.0 * errors.median,
-                100.0 * errors.p90
-            );
-        }
-        for (model, name) in MODELS.into_iter().enumerate() {
-            let error = |pair: &&Pair| (pair.by[model] - 1.0).abs();
-            if let Some(errors) = Errors::among(of_group(&pairs, group).iter().map(error).collect()) {
-                println!(
-                    "{group}, by the {name} alone: median error {:.1}%, a tenth are off by more than {:.1}%",
-                    100.0 * errors.median,
-                    100.0 * errors.p90
-                );
-            }
-        }
-        for (why, count) in reasons(&untimed, group) {
-            println!("{group}: {count} more rows have {why}");
-        }
+    match told(options, (&pairs, &untimed), &card, &mut io::stdout().lock()) {
+        // Whoever reads it has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        told => told.context("cannot write the rows")?,
     }
     if let Some(file) = &options.page {
         page::write(file, (&pairs, &untimed), options.reveal)?;
@@ -165,6 +135,59 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
     }
     if let Some(file) = &options.picture {
         page::draw(file, &pairs)?;
+    }
+    Ok(())
+}
+
+/// Writes the ratio of each row, and the errors of each group.
+fn told(
+    options: &Options,
+    (pairs, untimed): (&[Pair], &[Pair]),
+    card: &Card,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    writeln!(out, "ratio  measured us  set     category    kernel")?;
+    for pair in pairs.iter().filter(|pair| options.reveal || pair.measured.set.is_open()) {
+        let Row { kernel, parameters, category, set, .. } = &pair.measured;
+        let microseconds = pair.measured.times.median * 1e3;
+        writeln!(
+            out,
+            "{:5.2}  {microseconds:11.2}  {set:6}  {category:10}  {kernel} {parameters}",
+            pair.ratio
+        )?;
+        if let Some(counted) = pair.simulated.counted.as_ref().filter(|_| options.terms) {
+            let parts = row::parts(&counted.launch.time(card));
+            writeln!(
+                out,
+                "       dram {:.2}  l2 {:.2}  on chip {:.2}  issue {:.2}  latency {:.2} us; formula {:.2}, simulation {:.2}",
+                parts.dram, parts.l2, parts.on_chip, parts.issue, parts.latency, pair.by[0], pair.by[1]
+            )?;
+        }
+    }
+    for group in Group::ALL {
+        if let Some(errors) = errors_of(&of_group(pairs, group)) {
+            writeln!(
+                out,
+                "{group}: {} rows, median error {:.1}%, a tenth are off by more than {:.1}%",
+                errors.count,
+                100.0 * errors.median,
+                100.0 * errors.p90
+            )?;
+        }
+        for (model, name) in MODELS.into_iter().enumerate() {
+            let error = |pair: &&Pair| (pair.by[model] - 1.0).abs();
+            if let Some(errors) = Errors::among(of_group(pairs, group).iter().map(error).collect()) {
+                writeln!(
+                    out,
+                    "{group}, by the {name} alone: median error {:.1}%, a tenth are off by more than {:.1}%",
+                    100.0 * errors.median,
+                    100.0 * errors.p90
+                )?;
+            }
+        }
+        for (why, count) in reasons(untimed, group) {
+            writeln!(out, "{group}: {count} more rows have {why}")?;
+        }
     }
     Ok(())
 }
