@@ -123,7 +123,7 @@ pub(crate) fn judge(options: &Options) -> Result<()> {
         pairs.into_iter().partition(|pair| pair.simulated.unknown.is_some());
     pairs.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
     match told(options, (&pairs, &untimed), &card, &mut io::stdout().lock()) {
-        // Whoever reads it has read enough.
+        // The reader has closed the pipe.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         told => told.context("cannot write the rows")?,
     }

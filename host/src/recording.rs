@@ -174,8 +174,8 @@ impl Recorder<'_> {
         Some(Peak { gb_per_s, source: source.to_string() })
     }
 
-    /// What the model does not know of a point: of what it is about, or of a launch of a kernel that was not measured. A row says that
-    /// instead of a time.
+    /// Returns the reason why the model has no time of a point, which the row states in place of one: the point is about what the model
+    /// lacks, or its kernel was not measured and uses what the model does not know.
     fn unknown(&self, point: &Point, measurement: &Measurement) -> Option<String> {
         let card = self.card?;
         if let Some(reason) = point.unmodelled {

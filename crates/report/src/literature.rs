@@ -1,4 +1,4 @@
-//! What others have measured, beside the figures of a run: the constants of the [atlas](crate::pages::atlas) that an experiment measures.
+//! Published figures beside those of a run, for the constants of the [atlas](crate::pages::atlas) that an experiment measures.
 
 use crate::pages::atlas::{Atlas, Beside};
 use record::Record;
@@ -8,13 +8,13 @@ use std::sync::LazyLock;
 const CONSTANTS: &str = include_str!("../../../docs/results/h200/atlas.toml");
 const CARD: &str = include_str!("../../simt/cards/h200.toml");
 
-/// The constants that an experiment measures and that others have measured, with the figures of these rows of it.
+/// Compares the rows of an experiment with the published figures of the constants that it measures.
 pub(crate) fn beside(rows: &[&Record]) -> Vec<Beside> {
     static ATLAS: LazyLock<Option<(Atlas, toml::Table)>> =
         LazyLock::new(|| Some((Atlas::read(CONSTANTS).ok()?, toml::from_str(CARD).ok()?)));
     let (Some(first), Some((atlas, card))) = (rows.first(), ATLAS.as_ref()) else { return Vec::new() };
-    let values: Vec<_> = rows.iter().filter_map(|row| serde_json::to_value(row).ok()).collect();
-    atlas.beside(&first.experiment, &values, card)
+    let values = || rows.iter().filter_map(|row| serde_json::to_value(row).ok()).collect();
+    atlas.beside(&first.experiment, values, card)
 }
 
 #[cfg(test)]
@@ -34,17 +34,17 @@ mod tests {
         let found = beside(&[&chain]);
         let l1 = found.iter().find(|line| line.name.starts_with("L1: latency")).expect("the atlas has it");
         assert_eq!(
-            (l1.name.as_str(), l1.here.as_str(), l1.model.as_str()),
-            ("L1: latency of a dependent load, clocks", "33", "32")
+            (l1.name.as_str(), l1.here.as_deref(), l1.model.as_deref()),
+            ("L1: latency of a dependent load, clocks", Some("33"), Some("32"))
         );
         assert!(l1.published.starts_with("34.2 (H100 PCIe, gpu-benches)"), "{}", l1.published);
         // It measures no other constant.
-        assert!(found.iter().filter(|line| line.here != "-").count() == 1 && found.len() > 5, "{found:?}");
+        assert!(found.iter().filter(|line| line.here.is_some()).count() == 1 && found.len() > 5, "{found:?}");
         // Any card stands there, but no wrong result, and no twin.
         chain.device.name = "NVIDIA T4".to_string();
-        assert!(beside(&[&chain]).iter().any(|line| line.here == "33"));
+        assert!(beside(&[&chain]).iter().any(|line| line.here.as_deref() == Some("33")));
         chain.verified = false;
-        assert!(beside(&[&chain]).iter().all(|line| line.here == "-"));
+        assert!(beside(&[&chain]).iter().all(|line| line.here.is_none()));
         chain.experiment = "copy_of_nothing".to_string();
         assert!(beside(&[&chain]).is_empty() && beside(&[]).is_empty());
     }

@@ -4,9 +4,9 @@
 //! their latencies, and one thread that follows it measures them. The chain here is a random cycle through all slots of an
 //! array: hardware cannot guess the next address, and each slot is visited once before the first one comes again.
 //!
-//! How large the array is decides where its loads hit. On an H200 they take 32 clock cycles in L1, 250 to 310 in L2, by the slice
-//! that has the line, and in DRAM about 540 or 730, by the half of L2 that they miss. Where pages are many the TLB adds to that: 10
-//! cycles beyond 256 MiB, and 35 for the mean of 96 GiB, of which its last level reaches 64. Shared memory takes 23 cycles, constant
+//! The size of the array decides where its loads hit. On an H200 a load takes 32 clock cycles in L1, and 250 to 310 in L2, depending
+//! on the slice that has the line. In DRAM it takes about 540 or 730, depending on the half of L2 that it misses. The TLB adds 10 cycles
+//! beyond 256 MiB; its last level reaches 64 GiB, and in an array of 96 GiB it adds 45 on average. Shared memory takes 23 cycles, constant
 //! memory a little more while its cache of 2 KiB holds the table.
 //!
 //! Slots farther apart than lines leave lines out. If a cache chose a line's place by some bits of its address alone, lines at a

@@ -333,15 +333,16 @@ impl Section<'_> {
     }
 }
 
-/// What others have measured beside what these rows do; nothing where nobody has.
+/// Renders the published figures of what these rows measure beside their own; empty if there are none.
 fn others(rows: &[&Record]) -> Markup {
     let lines = literature::beside(rows);
+    let known = |figure: &Option<String>| figure.clone().unwrap_or_else(|| "-".to_string());
     let table = html! {
         table.numbers {
             thead { tr { th { "Constant" } th.words { "Others" } th { "Here" } th { "H200, model" } } }
             tbody {
                 @for Beside { name, published, here, model } in &lines {
-                    tr { td.words { (name) } td.words { (published) } td { (here) } td { (model) } }
+                    tr { td.words { (name) } td.words { (published) } td { (known(here)) } td { (known(model)) } }
                 }
             }
         }

@@ -189,10 +189,10 @@ pub(crate) struct Beside {
     pub(crate) name: String,
     /// The published figures, each with its card and source.
     pub(crate) published: String,
-    /// The run's own; `-` where no row of it measures the constant.
-    pub(crate) here: String,
-    /// What the model of an H200 has for it; `-` for nothing.
-    pub(crate) model: String,
+    /// The run's own figure; `None` if no row of it measures the constant.
+    pub(crate) here: Option<String>,
+    /// The model's figure of an H200; `None` if it has no such constant.
+    pub(crate) model: Option<String>,
 }
 
 impl Atlas {
@@ -263,21 +263,28 @@ impl Atlas {
         Ok(format!("{before}{OPENING}\n\n{text}\n{ENDING}{after}"))
     }
 
-    /// The constants that an experiment measures and that others have measured, with the figures of these rows of it, on whatever card.
-    /// `card` is the table of [`CARD`].
-    pub(crate) fn beside(&self, experiment: &str, rows: &[Value], card: &toml::Table) -> Vec<Beside> {
-        let line = |constant: &Constant| {
-            let rule = constant.measured.as_ref().filter(|rule| rule.experiment == experiment)?;
-            let here = rule.figure(rows, Rule::suits);
-            let unit = if constant.unit.is_empty() { String::new() } else { format!(", {}", constant.unit) };
-            (!constant.literature.is_empty()).then(|| Beside {
-                name: format!("{}: {}{unit}", constant.group, constant.name),
-                published: self.literature(constant),
-                here: here.map_or_else(|| "-".to_owned(), number),
-                model: constant.modelled(card).unwrap_or_else(|_| "-".to_owned()),
-            })
+    /// Compares the published constants that an experiment measures with its rows, on whatever card. `rows` is called if there are such
+    /// constants; `card` is the table of [`CARD`].
+    pub(crate) fn beside(
+        &self,
+        experiment: &str,
+        rows: impl FnOnce() -> Vec<Value>,
+        card: &toml::Table,
+    ) -> Vec<Beside> {
+        let published = self.constant.iter().filter(|constant| !constant.literature.is_empty());
+        let measured = published.filter_map(|constant| Some((constant, constant.measured.as_ref()?)));
+        let own: Vec<_> = measured.filter(|(_, rule)| rule.experiment == experiment).collect();
+        let rows = if own.is_empty() { Vec::new() } else { rows() };
+        let line = |(constant, rule): (&Constant, &Rule)| Beside {
+            name: match constant.unit.as_str() {
+                "" => format!("{}: {}", constant.group, constant.name),
+                unit => format!("{}: {}, {unit}", constant.group, constant.name),
+            },
+            published: self.literature(constant),
+            here: rule.figure(&rows, Rule::suits).map(number),
+            model: constant.modelled(card).ok().flatten(),
         };
-        self.constant.iter().filter_map(line).collect()
+        own.into_iter().map(line).collect()
     }
 
     /// The published figures of a constant, each with its card and source.
@@ -310,7 +317,7 @@ impl Atlas {
         let literature = self.literature(constant);
         let measured = constant.measurement(rows).map_or_else(|| "not measured".to_owned(), number);
         let difference = constant.difference(rows).map(|value| format!("{:+.1}%", value * 100.0));
-        let model = constant.modelled(card)?;
+        let model = constant.modelled(card)?.unwrap_or_else(|| "-".to_owned());
         Ok(format!(
             "| {} | {} | {literature} | {measured} | {} | {model} |\n",
             constant.name,
@@ -347,18 +354,18 @@ impl Constant {
         self.measured.as_ref()?.figure(rows, Rule::takes)
     }
 
-    /// What the model has for it; `-` for nothing.
-    fn modelled(&self, card: &toml::Table) -> Result<String, AtlasError> {
+    /// The model's figure; `None` if it has no such constant.
+    fn modelled(&self, card: &toml::Table) -> Result<Option<String>, AtlasError> {
         Ok(match &self.model {
             Some(Model::Card { card: field, times, over }) => {
                 let value = card
                     .get(field)
                     .and_then(as_number)
                     .ok_or_else(|| AtlasError::Field { constant: self.name.clone(), field: field.clone() })?;
-                number(over.map_or(value, |over| over / value) * times)
+                Some(number(over.map_or(value, |over| over / value) * times))
             }
-            Some(Model::Value { value }) => number(*value),
-            None => "-".to_owned(),
+            Some(Model::Value { value }) => Some(number(*value)),
+            None => None,
         })
     }
 

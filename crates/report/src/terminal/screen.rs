@@ -76,12 +76,13 @@ pub fn section(rows: &[&Record], catalog: &Catalog, shown: Shown) -> String {
     text
 }
 
-/// What others have measured beside what these rows do; nothing where nobody has.
+/// Lists the published figures of what these rows measure beside their own; empty if there are none.
 fn others(rows: &[&Record], style: Style) -> String {
     let lines = literature::beside(rows);
     let line = |Beside { name, published, here, model }: &Beside| {
-        let known =
-            |who: &str, figure: &str| if figure == "-" { String::new() } else { format!("{who} {figure}, ") };
+        let known = |who: &str, figure: &Option<String>| {
+            figure.as_ref().map(|figure| format!("{who} {figure}, ")).unwrap_or_default()
+        };
         let (here, model) = (known("here", here), known("model of an H200", model));
         hanging(&format!("- {name}: {here}{model}others {published}"), style.prose(), 2) + "\n"
     };
