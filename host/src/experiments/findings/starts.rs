@@ -13,8 +13,10 @@ pub(in super::super) fn launch(rows: &[&Record]) -> Option<String> {
     let one = |kernel: &str, handed: &str| {
         of(kernel, handed).into_iter().find(|row| number(row, "blocks") == Some(1)).and_then(us)
     };
-    let empty = one("launch_empty", "calls").zip(one("launch_empty", "graph")).map(|(calls, graph)| {
-        format!("an empty launch takes {calls:.2} us by calls and {graph:.2} us in a graph")
+    let empty = one("launch_empty", "graph").map(|graph| match one("launch_empty", "calls") {
+        Some(calls) => format!("an empty launch takes {calls:.2} us by calls and {graph:.2} us in a graph"),
+        // The model has no time of calls.
+        None => format!("an empty launch takes {graph:.2} us in a graph"),
     });
     let dependent = one("launch_dependent", "overlapping calls").zip(one("launch_dependent", "calls"));
     let dependent = dependent.map(|(overlapping, calls)| {

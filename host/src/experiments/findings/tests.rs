@@ -668,6 +668,11 @@ fn launches_are_told_by_the_way_they_are_handed_over() {
              64 take 2.25."
         )
     );
+    // On a simulated card, where calls have no time.
+    assert_eq!(
+        found("launch", &rows[1..4]).as_deref(),
+        Some("An empty launch takes 1.50 us in a graph; blocks of 256 threads start at 2001 per us.")
+    );
 }
 
 #[test]
