@@ -76,8 +76,9 @@
 //!   now), and the 530 open rows of the program `fidelity` that have a
 //!   time, all on an H200. Two terms were added, for the formula alone: 35 rows of offsets, strides and copies, each beyond 3%, and rows
 //!   of this repository's tests that are off by more than 27%. `warp_overhead_ns` was fitted to the same rows afterwards, with the others
-//!   as they were; `straddle_penalty` was set by hand to a value that suits the V100, too, and `dram_gaps_alone` by the time in which `l2_fetch` reads granules that lie apart. The errors are in docs/fidelity.md; the unseen half was not used. DRAM moves at least 64 bytes, which is
-//!   from the H200's counters, for reads. Writes are assumed to take as long. A page has 256 bytes because distance beyond that
+//!   as they were; `straddle_penalty` was set by hand to a value that suits the V100, too, and `dram_gaps_alone` by the time in which
+//!   `l2_fetch` reads granules that lie apart. The errors are in docs/fidelity.md; the unseen half was not used. DRAM moves at least 64
+//!   bytes, which is from the H200's counters, for reads. Writes are assumed to take as long. A page has 256 bytes because distance beyond that
 //!   costs little: of 16 strides of 128 bytes to 2 KiB, none of them fitted, the worst error is 12%.
 //! - **The H200's link.** Fitted to rows of `unified` over 0.5 and 1 GiB: the bandwidth that kernels get of pinned
 //!   memory, the cost of requests that straddle lines and of pages that the TLB does not reach

@@ -22,8 +22,8 @@ pub unsafe fn read_in_place<R>(address: u64, bytes: u64, read: impl FnOnce(&[u8]
     unsafe { located(address)?.device.memory.read_in_place(address, bytes, read) }.ok()
 }
 
-/// Lends a range of simulated device memory to `write`, as all of which it counts as written. L2 holds of it what it held before, and
-/// nothing if it is larger than L2: whatever a kernel had left there would be gone. `None` as for [`read_in_place`].
+/// Lends a range of simulated device memory to `write`, as all of which it counts as written. Writing more than L2 holds evicts the range
+/// from L2; less leaves L2 as it is. `None` as for [`read_in_place`].
 ///
 /// # Safety
 /// Until `write` returns, nothing else accesses the range, kernels included, and nothing frees it.
@@ -31,7 +31,7 @@ pub unsafe fn write_in_place<R>(address: u64, bytes: u64, write: impl FnOnce(&mu
     let device = located(address)?.device;
     // SAFETY: the caller's promise.
     let written = unsafe { device.memory.write_in_place(address, bytes, write) }.ok()?;
-    if (1..bytes).contains(&device.card.l2_bytes) {
+    if bytes > device.card.l2_bytes {
         residence::forget(device, iter::once(address..address + bytes));
     }
     Some(written)

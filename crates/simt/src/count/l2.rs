@@ -133,8 +133,11 @@ impl L2State {
         (self.horizons, self.horizons_at) = ([1; CLASSES], 1);
     }
 
-    /// Evicts freed memory, in whole groups of 1 KiB, so that new allocations there do not hit.
+    /// Evicts memory, in whole groups of 1 KiB, so that what comes to be there does not hit. A card without L2 holds nothing.
     pub fn forget(&mut self, range: Range<u64>) {
+        if self.card.l2_bytes == 0 {
+            return;
+        }
         let (mut group, end) = (range.start >> GROUP_SHIFT, range.end.div_ceil(1 << GROUP_SHIFT));
         while group < end {
             let next = ((group >> REGION_SHIFT) + 1) << REGION_SHIFT;

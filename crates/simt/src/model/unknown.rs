@@ -50,7 +50,7 @@ pub enum Unknown {
     Policies,
     /// Instructions of a class that was never measured.
     Instructions {
-        /// What they are.
+        /// The class, in words.
         class: &'static str,
     },
 }
@@ -119,13 +119,13 @@ fn cluster(counters: &LaunchCounters) -> Option<Unknown> {
 /// On an H200 (`coalesce run l2 --full`) a table of half of L2 is read beside a stream in 114 us, and in 80 where the policies of their
 /// loads tell the table to stay.
 fn policies(counters: &LaunchCounters, sites: &[SiteInfo], time: &LaunchTime) -> Option<Unknown> {
-    let all = executed(counters, sites, |op| moves(op).is_some());
-    let with_policy = executed(counters, sites, |op| moves(op) == Some(true));
+    let all = executed(counters, sites, |op| has_policy(op).is_some());
+    let with_policy = executed(counters, sites, |op| has_policy(op) == Some(true));
     (time.dram > LARGE * time.seconds && with_policy > LARGE * all).then_some(Unknown::Policies)
 }
 
-/// For an access to global memory, whether it says what L2 is to keep.
-fn moves(op: &Op) -> Option<bool> {
+/// Returns true for an access to global memory with a policy of L2, false for one without, and `None` for other instructions.
+fn has_policy(op: &Op) -> Option<bool> {
     let is_global = |space: Option<AddressSpace>| space.is_none_or(|space| space == AddressSpace::Global);
     match op {
         Op::Memory(Memory::Ld(access) | Memory::Ldu(access) | Memory::St(access)) => {
