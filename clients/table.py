@@ -14,7 +14,7 @@ TITLES = {
 }
 # Why tests fail, by a part of their names, where the reason that the test gives does not say it.
 CAUSES = {
-    "test_device_arch_specific": "the kernel has `tensormap.replace`; tensor maps are not simulated",
+    "test_device_arch_specific": "the kernel has `tensormap.replace`, which is not simulated",
     "CUDAAndCPUCachingTest": "not the driver: Numba 0.68 and numba-cuda share the index of a cache, and stamp sources differently"
     " in it",
     "test_cupy": "CuPy uses the runtime API",

@@ -497,6 +497,7 @@ macro_rules! for_each_entry_point {
                 cuStreamUpdateCaptureDependencies_v2
                 cuStreamUpdateCaptureDependencies_v2_ptsz
                 cuStreamWaitEvent_ptsz
+                cuTensorMapReplaceAddress
             }
         }
     };

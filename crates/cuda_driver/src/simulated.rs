@@ -12,7 +12,7 @@
 //! * **Code.** A module or a library is PTX text of any `.target`, plain or in a fat binary; machine code is refused.
 //! * **Memory.** Each device has its own memory, and accesses another's where the program enables that. All devices access pinned,
 //!   registered and managed memory.
-//! * **Not simulated.** Textures and arrays, tensor maps, virtual memory management, and sharing between processes: the
+//! * **Not simulated.** Textures and arrays, tensor maps of convolutions, virtual memory management, and sharing between processes: the
 //!   device's attributes say so, and the calls return `CUDA_ERROR_NOT_SUPPORTED` and name themselves once on stderr.
 //! * **Faults.** When a kernel faults, stderr says what, where and in which thread. As on a GPU, the context returns
 //!   the error to every later call. Other contexts, and a primary context after its reset, stay usable; on a GPU the
@@ -70,6 +70,7 @@ mod residence;
 mod settings;
 mod side_by_side;
 mod streams;
+mod tensor_maps;
 mod timeline;
 mod user_objects;
 mod versions;
@@ -113,7 +114,7 @@ type Finders = (fn(&str) -> Option<*const ()>, fn(&str) -> Option<*const ()>);
 
 /// Returns the address of the simulated driver's function of this name.
 fn find(name: &str) -> Option<*const ()> {
-    let modules: [Finders; 25] = [
+    let modules: [Finders; 26] = [
         (errors::find, errors::find_per_thread),
         (devices::find, devices::find_per_thread),
         (contexts::find, contexts::find_per_thread),
@@ -138,6 +139,7 @@ fn find(name: &str) -> Option<*const ()> {
         (graph_edits::find, graph_edits::find_per_thread),
         (graph_params::find, graph_params::find_per_thread),
         (user_objects::find, user_objects::find_per_thread),
+        (tensor_maps::find, tensor_maps::find_per_thread),
         (proc_address::find, proc_address::find_per_thread),
     ];
     match per_thread_base(name) {

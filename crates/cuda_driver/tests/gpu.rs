@@ -63,6 +63,12 @@ fn tensor_maps_are_encoded_and_checked() {
 
 #[test]
 #[ignore = "needs an NVIDIA GPU"]
+fn copies_by_tensor_map_move_boxes() {
+    cases::copies_by_tensor_map_move_boxes();
+}
+
+#[test]
+#[ignore = "needs an NVIDIA GPU"]
 fn managed_memory_takes_advice_and_moves() {
     cases::managed_memory_takes_advice_and_moves();
 }

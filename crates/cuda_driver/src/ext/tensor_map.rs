@@ -89,6 +89,9 @@ pub enum TensorPromotion {
 
 /// A tensor of `RANK` dimensions (1 to 5), the fastest first, and the tile that one copy moves. Elements outside of the
 /// tensor read as zero.
+///
+/// Kernels have rules to keep, too, of which an H200 punishes each as an illegal instruction: a tile begins at a multiple of 16
+/// bytes of its row, and a copy to the tensor begins at no negative coordinate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TensorMapConfig<const RANK: usize> {
     /// The type of the elements.

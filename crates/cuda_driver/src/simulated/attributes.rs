@@ -131,8 +131,8 @@ pub(super) fn of(card: &Card, slot: usize, attribute: c_int) -> Outcome<c_int> {
         113 | 115 => 1,
         // Clusters of several blocks.
         120 => from(9, 0),
-        // No tensor maps.
-        127 => 0,
+        // Tensor maps.
+        127 => from(9, 0),
         // Overlapping launches (which have no effect), confidential computing, fabrics, NUMA.
         121..=126 | 128..=135 => 0,
         _ => return Err(INVALID_VALUE),

@@ -95,6 +95,7 @@ const ADDED: &[(c_int, &[&str])] = &[
             "cuLibraryUnload",
             "cuStreamGetId",
             "cuTensorMapEncodeTiled",
+            "cuTensorMapReplaceAddress",
         ],
     ),
     (12_010, &["cuCtxSetFlags"]),

@@ -38,6 +38,11 @@ fn tensor_maps_are_encoded_and_checked() {
 }
 
 #[test]
+fn copies_by_tensor_map_move_boxes() {
+    cases::copies_by_tensor_map_move_boxes();
+}
+
+#[test]
 fn managed_memory_takes_advice_and_moves() {
     cases::managed_memory_takes_advice_and_moves();
 }

@@ -8,6 +8,9 @@ use cuda_driver::{Code, PtxVersion, ext};
 use cust::memory::{CopyDestination, DeviceBuffer, UnifiedBuffer};
 use cust::prelude::{Context, Device, Module, Stream, StreamFlags};
 
+#[path = "boxes.rs"]
+mod boxes;
+
 /// `add(pointer, value)`: each thread of a row of blocks adds a value to its element.
 const ADD: &str = "
 .version 7.0
@@ -235,6 +238,16 @@ pub(super) fn tensor_maps_are_encoded_and_checked() {
         ext::TensorMap::tiled(&odd).expect_err("an odd address"),
         ext::TensorMapError::Address { address: odd.address }
     );
+}
+
+pub(super) fn copies_by_tensor_map_move_boxes() {
+    let gpu = gpu();
+    let supported = ext::DeviceAttribute::TENSOR_MAP_ACCESS_SUPPORTED;
+    if ext::device_attribute(gpu.device.as_raw(), supported) != Ok(1) {
+        println!("this device has no tensor maps: not tested");
+        return;
+    }
+    boxes::move_as_the_formula_says();
 }
 
 pub(super) fn managed_memory_takes_advice_and_moves() {

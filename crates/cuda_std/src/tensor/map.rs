@@ -124,9 +124,9 @@ impl Map<'_> {
     /// (`cp.async.bulk.tensor.shared::cluster.global.tile.mbarrier::complete_tx::bytes`, sm_90).
     ///
     /// # Safety
-    /// The map is of as many dimensions as the corner has, swizzles by 128 bytes, and its box is as large as the tile. The barrier,
-    /// at an address within shared memory, is initialised and expects the bytes. Until its phase is over, nothing accesses
-    /// the tile and nothing writes the matrix.
+    /// The map is of as many dimensions as the corner has, swizzles by 128 bytes, and its box is as large as the tile. The corner is
+    /// at a multiple of 16 bytes of a row: an H200 ends the launch otherwise. The barrier, at an address within shared memory, is
+    /// initialised and expects the bytes. Until its phase is over, nothing accesses the tile and nothing writes the matrix.
     #[inline(always)]
     pub unsafe fn load<const ROWS: u32>(self, to: SwizzledTile<ROWS>, at: impl Corner, barrier: u32) {
         // SAFETY: promised by the caller.
@@ -151,17 +151,17 @@ impl Map<'_> {
     }
 
     /// Starts to copy a tile from shared memory to the box at a corner, as one group, if `elected`. What lies
-    /// outside the matrix is not written (`cp.async.bulk.tensor.global.shared::cta.tile.bulk_group` and
-    /// `cp.async.bulk.commit_group`, sm_90).
+    /// outside the matrix is not written, but for the rest of a row's last 16 bytes where only some of them are inside
+    /// (`cp.async.bulk.tensor.global.shared::cta.tile.bulk_group` and `cp.async.bulk.commit_group`, sm_90).
     ///
     /// The thread waits for its groups with [`bulk_wait_group_read`](crate::async_copy::bulk_wait_group_read), after which the
     /// tile may be written again, and before its end with [`bulk_wait_group`](crate::async_copy::bulk_wait_group).
     ///
     /// # Safety
-    /// The map is of as many dimensions as the corner has, swizzles by 128 bytes, and its box is as large as the tile. Each
-    /// thread that wrote the tile called [`fence_async_proxy`](crate::async_copy::fence_async_proxy) before a barrier that this
-    /// thread was at too. Nothing writes the tile until the group has been read, and nothing accesses the box until the
-    /// group is complete.
+    /// The map is of as many dimensions as the corner has, swizzles by 128 bytes, and its box is as large as the tile. The corner is
+    /// at a multiple of 16 bytes of a row. Each thread that wrote the tile called
+    /// [`fence_async_proxy`](crate::async_copy::fence_async_proxy) before a barrier that this thread was at too. Nothing writes the
+    /// tile until the group has been read, and nothing accesses the box until the group is complete.
     #[inline(always)]
     pub unsafe fn store<const ROWS: u32>(self, from: SwizzledTile<ROWS>, at: impl Corner, elected: bool) {
         // SAFETY: promised by the caller.

@@ -4,10 +4,12 @@ mod async_copy;
 mod atomic;
 mod barrier_decode;
 mod bulk_copy;
+mod delivery;
 mod generic;
 mod hints;
 mod load_store;
 mod matrices;
+mod tensor_copy;
 
 use self::async_copy::AsyncCopy;
 use self::atomic::Atomic;
@@ -15,6 +17,7 @@ use self::bulk_copy::BulkCopy;
 use self::generic::Conversion;
 use self::load_store::Transfer;
 use self::matrices::Matrices;
+use self::tensor_copy::TensorCopy;
 use super::access::Environment;
 use super::barrier::{Barrier, Progress, Transactions};
 use super::decoded::{Decoded, Lists};
@@ -49,6 +52,7 @@ enum Operation {
     Barrier(Box<Barrier>),
     AsyncCopy(Box<AsyncCopy>),
     BulkCopy(Box<BulkCopy>),
+    TensorCopy(Box<TensorCopy>),
     Matrices(Box<Matrices>),
     Conversion(Box<Conversion>),
     Policy(Slot),
@@ -149,7 +153,10 @@ fn decode_copy(
             let address = opcode::address_operand(instruction, 0, AddressSpace::Global, columns, level)?;
             Decoded::new(Operation::Nothing).address(address.slot())
         }
-        Copying::Tensor(_) => return Err(DecodeError::unsupported(instruction)),
+        Copying::Tensor(op) => match tensor_copy::decode(instruction, op, columns, level)? {
+            Some(decoded) => decoded.map(|copy| Operation::TensorCopy(Box::new(copy))),
+            None => Decoded::new(Operation::Nothing),
+        },
     })
 }
 
@@ -249,6 +256,7 @@ impl MemoryInstruction {
                 Operation::Barrier(barrier) => return barrier.execute(frame, mask, environment),
                 Operation::AsyncCopy(copy) => copy.execute(frame, mask, environment)?,
                 Operation::BulkCopy(copy) => copy.execute(frame, mask, environment)?,
+                Operation::TensorCopy(copy) => copy.execute(frame, mask, environment)?,
                 Operation::Matrices(load) => load.execute(frame, mask, environment)?,
                 Operation::Conversion(conversion) => conversion.execute(frame, mask, environment)?,
                 Operation::Policy(result) => {

@@ -35,11 +35,32 @@ pub(super) fn shared_space(
 
 /// Returns the address operand of an instruction.
 fn address(instruction: &Instruction, index: usize) -> Result<&Address, DecodeError> {
-    match instruction.operands.get(index) {
-        Some(Operand::Address(address)) if address.more.is_empty() => Ok(address),
-        Some(_) => Err(DecodeError::operands(instruction, format!("operand {} is no address", index + 1))),
-        None => Err(missing(instruction, index)),
+    match operand(instruction, index)? {
+        Operand::Address(address) if address.more.is_empty() => Ok(address),
+        _ => Err(DecodeError::operands(instruction, format!("operand {} is no address", index + 1))),
     }
+}
+
+/// Decodes a tensor map's generic address and the coordinates of a box, one per dimension: `[map, {x, y}]`.
+pub(super) fn box_operand(
+    instruction: &Instruction,
+    index: usize,
+    dimensions: u32,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<(AddressOperand, Vec<Slot>), DecodeError> {
+    let Operand::Address(Address { base, offset, more }) = operand(instruction, index)? else {
+        return Err(DecodeError::operands(instruction, format!("operand {} is no address", index + 1)));
+    };
+    let [coordinates] = &more[..] else {
+        let what = format!("operand {} has no coordinates of a box", index + 1);
+        return Err(DecodeError::operands(instruction, what));
+    };
+    let map = Address { base: base.clone(), offset: *offset, more: Vec::new() };
+    let coordinates = elements(instruction, coordinates, dimensions as usize)?;
+    let mut source = |operand: &Operand| source(instruction, operand, ScalarType::S32, columns);
+    let slots = coordinates.iter().map(&mut source).collect::<Result<Vec<_>, _>>()?;
+    Ok((placed(instruction, &map, AddressSpace::Generic, columns, level)?, slots))
 }
 
 /// Decodes the address of an access.
@@ -50,8 +71,18 @@ pub(super) fn address_operand(
     columns: &mut dyn Columns,
     level: Level,
 ) -> Result<AddressOperand, DecodeError> {
+    placed(instruction, address(instruction, index)?, space, columns, level)
+}
+
+fn placed(
+    instruction: &Instruction,
+    address: &Address,
+    space: AddressSpace,
+    columns: &mut dyn Columns,
+    level: Level,
+) -> Result<AddressOperand, DecodeError> {
     let narrow = matches!(space, AddressSpace::Shared | AddressSpace::Cluster | AddressSpace::Local);
-    let column = columns.address(address(instruction, index)?)?;
+    let column = columns.address(address)?;
     AddressOperand::new(column, narrow, level)
         .ok_or_else(|| DecodeError::operands(instruction, "the address is no number"))
 }

@@ -40,7 +40,7 @@ fn unsupported_instructions_by_name_and_place() {
 
 /// What `ptx` reads and the simulator does not execute.
 #[test]
-fn instructions_of_tensor_cores_and_tensor_maps_by_name_and_place() {
+fn instructions_of_tensor_cores_and_convolutions_by_name_and_place() {
     for (opcode, operands) in [
         ("wgmma.fence.sync.aligned", ""),
         ("wgmma.wait_group.sync.aligned", "0"),
@@ -48,7 +48,10 @@ fn instructions_of_tensor_cores_and_tensor_maps_by_name_and_place() {
             "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16",
             "{%r0, %r0, %r0, %r0}, %rd0, %rd0, %p0, 1, 1, 0, 0",
         ),
-        ("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group", "[%rd0, {%r0, %r0}], [%r0]"),
+        (
+            "cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group",
+            "[%rd0, {%r0, %r0, %r0}], [%r0]",
+        ),
         ("stmatrix.sync.aligned.m8n8.x1.shared.b16", "[%r0], {%r0}"),
         ("movmatrix.sync.aligned.m8n8.trans.b16", "%r0, %r0"),
     ] {

@@ -4,7 +4,7 @@ use crate::memory_support::{ALL, Machine, Seen, device, pattern};
 use half::f16;
 use simt::fault::FaultKind;
 use simt::internals::memory::AccessFault;
-use simt::memory::Kind;
+use simt::memory::{Kind, Memory, TensorElement, TensorMap};
 use simt::observe::{Operation, Space};
 
 fn shared(machine: &mut Machine<'_>, offset: u64, bytes: usize) -> Vec<u8> {
@@ -242,6 +242,116 @@ fn bulk_copies_are_checked() {
     );
     let what = "a multicast to the blocks 0x3 of a cluster of one block".to_owned();
     assert_eq!(fault.kind, FaultKind::Illegal(what));
+}
+
+/// A map of 40 x 12 words with boxes of 16 x 8, in global memory: the addresses of the map and of the words.
+fn tensor(memory: &Memory) -> (u64, u64) {
+    let words = memory.allocate(160 * 12, Kind::Device).expect("memory");
+    memory.write(words, &pattern(160 * 12, 7)).expect("a range");
+    let map = TensorMap {
+        element: TensorElement::U32,
+        dimensions: 2,
+        address: words,
+        sizes: [40, 12, 1, 1, 1],
+        strides: [4, 160, 4, 4, 4],
+        tile: [16, 8, 1, 1, 1],
+        steps: [1; 5],
+        span: 64,
+        fills_with_nan: false,
+    };
+    let address = memory.allocate(128, Kind::Device).expect("memory");
+    let bytes: Vec<u8> = map.encode().into_iter().flat_map(u64::to_le_bytes).collect();
+    memory.write(address, &bytes).expect("a range");
+    (address, words)
+}
+
+const LOAD_BOX: &str = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r3, %r4}], [%r2];";
+const STORE_BOX: &str =
+    "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {%r3, %r4}], [%r1];";
+
+/// What a copy moves, `cuda_driver`'s `copies_by_tensor_map_move_boxes` tests on GPUs too.
+#[test]
+fn copies_by_tensor_map_come_as_accesses_of_a_warp() {
+    let memory = device();
+    let (map, words) = tensor(&memory);
+    let mut machine = Machine::new(&memory);
+    for (register, value) in [("%rd1", map), ("%r1", 1024), ("%r2", 8), ("%r3", 32), ("%r4", 6)] {
+        machine.set(register, |_| value);
+    }
+    machine.ok(
+        &format!(
+            "mbarrier.init.shared::cta.b64 [%r2], 1;
+             mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 512;
+             {LOAD_BOX}
+             mbarrier.test_wait.parity.shared.b64 %p1, [%r2], 0;"
+        ),
+        1 << 3,
+    );
+    // All bytes count, also those of 8 columns and 2 rows that the array does not have.
+    assert_eq!(machine.get("%p1")[3], 1);
+    let seen: Vec<_> = machine.recorder.seen.iter().filter(|seen| seen.bytes == 16).collect();
+    let shapes: Vec<_> =
+        seen.iter().map(|seen| (seen.space, seen.operation, seen.active, seen.past_l1)).collect();
+    let of_six_rows = (Space::Global, Operation::Load, 0xFFF, true);
+    assert_eq!(shapes, [of_six_rows, (Space::Shared, Operation::Store, ALL, false)]);
+    assert_eq!(seen[0].addresses[..3], [words + 6 * 160 + 128, words + 6 * 160 + 144, words + 7 * 160 + 128]);
+    // Rows 2 and 3 of the box are in the second line of 128 bytes, where units change places by one.
+    assert_eq!(seen[1].addresses[8..12], [0x490, 0x480, 0x4B0, 0x4A0]);
+    let data = pattern(160 * 12, 7);
+    assert_eq!(shared(&mut machine, 1024, 16), data[6 * 160 + 128..][..16]);
+    assert_eq!(
+        shared(&mut machine, 0x480, 32),
+        [&data[8 * 160 + 144..][..16], &data[8 * 160 + 128..][..16]].concat()
+    );
+    assert_eq!(shared(&mut machine, 1024 + 32, 32), [0; 32]);
+    machine.ok(
+        "prefetch.tensormap [%rd1]; cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%rd1, {%r3, %r4}];",
+        1,
+    );
+}
+
+#[test]
+fn copies_by_tensor_map_are_checked() {
+    let memory = device();
+    let (map, words) = tensor(&memory);
+    let mut machine = Machine::new(&memory);
+    machine.set("%r2", |_| 8);
+    machine.ok("mbarrier.init.shared.b64 [%r2], 1;", 1);
+    let mut fault = |code: &str, [map, shared, x, y]: [u64; 4]| {
+        for (register, value) in [("%rd1", map), ("%r1", shared), ("%r3", x), ("%r4", y)] {
+            machine.set(register, |_| value);
+        }
+        let AccessFault { lane, kind } = machine.fault(code, 0b100);
+        assert_eq!(lane, 2);
+        match kind {
+            FaultKind::Illegal(what) => what,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(
+        fault(LOAD_BOX, [map, 1024, 3, 0]),
+        "a box of a tensor that begins at byte 12 of a row, no multiple of 16: coordinate 3 of .u32"
+    );
+    assert_eq!(
+        fault(STORE_BOX, [map, 1024, 0, u64::from(u32::MAX)]),
+        "a copy to a box of a tensor at coordinate -1 in dimension 1: only loads begin before the tensor"
+    );
+    assert_eq!(
+        fault(LOAD_BOX, [map, 1040, 0, 0]),
+        "a box of a tensor at 0x410 in shared memory, no multiple of 128 bytes"
+    );
+    let none = fault(LOAD_BOX, [words, 1024, 0, 0]);
+    assert_eq!(
+        none,
+        format!(
+            "a copy by the tensor map at {words:#x}, where there is none: cuTensorMapEncodeTiled makes one"
+        )
+    );
+    let flat = STORE_BOX.replace("2d", "1d").replace("{%r3, %r4}", "{%r3}");
+    assert_eq!(
+        fault(&flat, [map, 1024, 0, 0]),
+        "a copy by a tensor map of 2 dimensions, with coordinates for 1"
+    );
 }
 
 #[test]

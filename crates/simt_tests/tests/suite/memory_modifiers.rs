@@ -89,7 +89,15 @@ fn what_cannot_be_decoded_says_why() {
         ),
         (
             "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], [%r2];",
-            "unsupported instruction cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes",
+            "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes: operand 2 has no coordinates of a box",
+        ),
+        (
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r3}], [%r2];",
+            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes: 2 elements are wanted, 1 given",
+        ),
+        (
+            "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r3, %r3, %r3, %r3, %r3}], [%r2];",
+            "unsupported instruction cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes",
         ),
     ] {
         let error = machine.decode(code).expect_err(code);

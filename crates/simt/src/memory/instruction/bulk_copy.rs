@@ -2,13 +2,10 @@
 //!
 //! Copies complete at once, as `cp.async` does: groups are always complete, and a barrier counts the bytes when the
 //! copy is issued. The observer sees accesses of a full warp, 16 bytes per lane.
-//!
-//! A copy with *multicast* reads its source once, and writes it to the same place in several blocks of the cluster, where
-//! the barrier at the same place counts it. For example, `blocks` 0b101, a destination at 0x400 and a barrier at 0x40:
-//! the bytes go to 0x400 in the blocks of rank 0 and 2, and count at 0x40 in both.
 
 use std::mem::MaybeUninit;
 
+use super::delivery::Delivery;
 use crate::decode::{Columns, DecodeError, Level};
 use crate::memory::access::{Environment, Request, Target};
 use crate::memory::barrier::Transactions;
@@ -41,11 +38,9 @@ pub(super) struct BulkCopy {
     store: Request,
     /// Bytes of each piece that are copied, one bit each.
     byte_mask: Option<Slot>,
-    /// Blocks of the cluster that receive the data.
-    blocks: Option<Slot>,
     /// Operation on each element and the element's bytes; None replaces the destination.
     reduction: Option<(Update, usize)>,
-    transactions: Option<Transactions>,
+    delivery: Delivery,
 }
 
 impl BulkCopy {
@@ -78,21 +73,10 @@ impl BulkCopy {
                     format!("a bulk copy of {bytes} bytes, no multiple of {PIECE}"),
                 ));
             }
-            let blocks = self.blocks.map(|slot| value(slot, lane) as u32 & 0xFFFF);
-            if let Some(blocks) = blocks
-                && (blocks == 0 || blocks >> environment.cluster.size() != 0)
-            {
-                let cluster = environment.cluster.name();
-                let what = format!("a multicast to the blocks {blocks:#x} of {cluster}");
-                return Err(AccessFault::illegal(lane, what));
-            }
             let byte_mask = self.byte_mask.map(|slot| value(slot, lane) as u16);
             let source = from.map(|from| from.addresses[lane]);
-            let own = to.addresses[lane];
-            let places: Vec<u64> = match blocks {
-                None => vec![own],
-                Some(blocks) => ranks(blocks).map(|rank| environment.cluster.address(rank, own)).collect(),
-            };
+            // SAFETY: the slots are of this frame.
+            let places = unsafe { self.delivery.places(to.addresses[lane], lane, frame, environment)? };
             // SAFETY: the caller's promise.
             unsafe { self.range(&places, source, bytes, byte_mask, environment) }
                 .map_err(|fault| AccessFault { lane: lane as u32, ..fault })?;
@@ -100,21 +84,8 @@ impl BulkCopy {
         if O::REGISTERS {
             environment.undefined = 0;
         }
-        let Some(transactions) = &self.transactions else { return Ok(()) };
-        let bytes = |lane| value(self.size, lane);
-        let Some(blocks) = self.blocks else {
-            // SAFETY: the caller's promise.
-            return unsafe { transactions.complete(frame, mask, environment, bytes) };
-        };
-        for rank in 0..environment.cluster.size() {
-            let lanes = lanes::each(mask).filter(|lane| value(blocks, *lane) >> rank & 1 != 0);
-            let lanes = lanes.fold(0, |lanes, lane| lanes | 1 << lane);
-            if lanes != 0 {
-                // SAFETY: the caller's promise.
-                unsafe { transactions.complete_at(rank, frame, lanes, environment, bytes)? };
-            }
-        }
-        Ok(())
+        // SAFETY: the caller's promise.
+        unsafe { self.delivery.count(frame, mask, environment, |lane| value(self.size, lane)) }
     }
 
     /// Copies one lane's range to one place or several, in pieces of 512 bytes.
@@ -188,11 +159,6 @@ impl BulkCopy {
     }
 }
 
-/// Returns the ranks of a mask of blocks, ascending.
-fn ranks(blocks: u32) -> impl Iterator<Item = u32> {
-    (0..u32::BITS).filter(move |rank| blocks >> rank & 1 != 0)
-}
-
 /// Decodes `cp.async.bulk` and `cp.reduce.async.bulk`; `modifiers` are those besides `async`, `bulk` and `reduce`.
 pub(super) fn decode(
     instruction: &Instruction,
@@ -260,11 +226,10 @@ pub(super) fn decode(
         load: request(from_space, Operation::Load),
         store: request(to_space, writes),
         byte_mask,
-        blocks,
         reduction,
-        transactions,
+        delivery: Delivery { blocks, transactions },
     };
-    let barrier = copy.transactions.map(|barrier| barrier.slot());
+    let barrier = transactions.map(|barrier| barrier.slot());
     let decoded = Decoded::new(copy).sources(&sources);
     Ok(decoded.addresses(&[to.slot(), from.slot()]).addresses(barrier.as_slice()))
 }
@@ -300,9 +265,8 @@ pub(super) fn decode_zeros(
         load: request(Operation::Load),
         store: request(Operation::Store),
         byte_mask: None,
-        blocks: None,
         reduction: None,
-        transactions: None,
+        delivery: Delivery::default(),
     };
     Ok(Decoded::new(copy).sources(&[size]).address(to.slot()))
 }
