@@ -236,6 +236,9 @@ pub struct LaunchCounters {
     /// Requests to the shared memory of other blocks of a cluster, which count as shared requests too.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cluster_requests: u64,
+    /// Bytes that lanes ask for in these.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cluster_bytes: u64,
     /// Over the host link.
     #[serde(default, skip_serializing_if = "is_default")]
     pub link: LinkCounts,

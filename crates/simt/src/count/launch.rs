@@ -192,6 +192,8 @@ impl Modelled for LaunchCounters {
             looped_operations: self.looped.operations as f64,
             looped_wide_operations: self.looped.wide_operations as f64,
             matched_values: self.matched_values as f64,
+            cluster_bytes: self.cluster_bytes as f64,
+            cluster_share: share(self.cluster_requests, total.shared().requests).min(1.0),
             constant_turns: (total.constant.requests + total.constant.replays) as f64,
             l2_sectors_read: (self.l2_sectors_read + self.l2_sectors_spilled)
                 .saturating_sub(self.l2_sectors_shared) as f64,

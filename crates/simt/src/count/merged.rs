@@ -155,6 +155,7 @@ impl Merged {
             shared_swaps: 0,
             matched_values: 0,
             cluster_requests: 0,
+            cluster_bytes: 0,
             link: self.link,
             managed_pages: self.windows.managed.iter().map(|window| window.pages.len() as u64).sum(),
             managed_blocks: self.windows.managed.iter().map(ManagedWindow::blocks).sum(),

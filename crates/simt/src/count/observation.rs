@@ -121,7 +121,8 @@ impl CounterObservation {
         let mut totals = Totals::default();
         let mut host_pages = HostPages::new(of_host);
         let mut stores = PeerStores::new(of_peers);
-        let (mut contested, mut matched_values, mut cluster_requests) = (Contested::default(), 0, 0);
+        let (mut contested, mut matched_values) = (Contested::default(), 0);
+        let (mut cluster_requests, mut cluster_bytes) = (0, 0);
         let mut hottest = Hottest::default();
         let mut recorders = Vec::new();
         for mut run in pool.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -137,6 +138,7 @@ impl CounterObservation {
             contested += run.contests.sum;
             matched_values += run.matched_values;
             cluster_requests += run.cluster_requests;
+            cluster_bytes += run.cluster_bytes;
             hottest.add(run.hottest);
             recorders.push(run.recorder);
         }
@@ -155,6 +157,7 @@ impl CounterObservation {
             shared_swaps: contested.swaps(),
             matched_values,
             cluster_requests,
+            cluster_bytes,
             ..merged.counters(&shape, &rules, &counts, &totals)
         };
         let traces = Traces::of(&sample, recorders.into_iter());

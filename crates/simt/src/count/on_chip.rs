@@ -75,6 +75,7 @@ impl CounterObserver {
     /// Counts an access to the shared memory of another block: as one to the own block's, and apart.
     pub(super) fn cluster(&mut self, at: At, access: &Access<'_>) {
         self.run.cluster_requests += 1;
+        self.run.cluster_bytes += u64::from(access.active.count_ones()) * u64::from(access.bytes);
         self.shared(at, access);
     }
 

@@ -39,7 +39,7 @@ use crate::ptx::op::words::{Accuracy, AddressSpace, Part};
 pub(crate) const SHARED_CLOCKS: u16 = 23;
 
 /// Clocks of such a load by `ld.shared::cluster` from the block's own memory, on an H200 (`coalesce run cluster`, in clusters of
-/// one block). From another block it takes 219, and a launch in which many do has no modelled time.
+/// one block). From another block it takes 219, which the model's formula adds.
 const CLUSTER_CLOCKS: u16 = 38;
 
 /// Issue slots of a PTX instruction.

@@ -122,6 +122,10 @@ pub struct Counters {
     pub looped_wide_operations: f64,
     /// Values that `match.any` tells apart, summed over warps.
     pub matched_values: f64,
+    /// Bytes that warps ask for in the shared memory of other blocks of their cluster.
+    pub cluster_bytes: f64,
+    /// Share of the requests to shared memory that do.
+    pub cluster_share: f64,
     /// Distinct constant-memory addresses, summed over requests.
     pub constant_turns: f64,
     /// Sectors of loads that reach L2: misses of L1, or all of them where there is none. Of those that all blocks load, one for each
@@ -200,6 +204,8 @@ impl Default for Counters {
             looped_operations: 0.0,
             looped_wide_operations: 0.0,
             matched_values: 0.0,
+            cluster_bytes: 0.0,
+            cluster_share: 0.0,
             constant_turns: 0.0,
             l2_sectors_read: 0.0,
             l2_sectors_written: 0.0,

@@ -97,6 +97,22 @@ impl Loop {
 /// Clocks of a multiprocessor for each value that `match.any` tells apart: on an H200, 65 for the 32 of a warp.
 const MATCH_CLOCKS: f64 = 2.0;
 
+/// Bytes that a multiprocessor reads or writes each clock in the shared memory of other blocks of a cluster.
+///
+/// On an H200, each multiprocessor has a port to the network between them, whatever the size of the cluster and the distance in it:
+/// where 64 blocks on 64 multiprocessors do nothing else, each loads 17.1 bytes a clock and stores 20.4. The network has a little
+/// less for all together. With one block on each of 112 multiprocessors, the slowest of them load, in bytes a clock:
+///
+/// ```text
+/// blocks of a cluster      2       4       8      16
+/// words of 32 bits      16.2    13.9    14.2    14.1
+/// vectors of 16 bytes   16.1    10.7    12.4    12.5
+/// ```
+const CLUSTER_BYTES_PER_CLOCK: f64 = 13.0;
+
+/// Clocks that a load from another block takes beyond one from the own block by the same instruction (`coalesce run cluster`).
+const CLUSTER_FAR_CLOCKS: f64 = 181.0;
+
 /// Most by which the simulation's time counts as longer or shorter than the formula's in the mean of both.
 ///
 /// Of kernels that this repository does not have (the 530 open rows of docs/fidelity.md), the mean is off by 6.6% in the median, and 42 rows are
@@ -198,6 +214,7 @@ impl LaunchTime {
         let on_chip = (wavefronts / card.wavefronts_per_clock)
             .max(counters.constant_turns * card.constant_clocks)
             .max(counters.matched_values * MATCH_CLOCKS)
+            .max(counters.cluster_bytes / CLUSTER_BYTES_PER_CLOCK)
             / clocks
             * uneven;
         let issue = (counters.instructions / (card.issue_per_clock * card.issue_share))
@@ -498,7 +515,8 @@ fn chain(counters: &Counters, card: &Card) -> (f64, f64) {
     let missed = l2 + (dram - l2) * share_of_memory(counters, card) + (peer - l2) * counters.peer_share;
     let hits = counters.l1_hit_share.powf(loads_a_wait(counters));
     let each = hits * l1 + (1.0 - hits) * missed;
-    (loads, loads * each + chained_on_chip(counters, card) * on_chip)
+    let far = counters.cluster_share * CLUSTER_FAR_CLOCKS;
+    (loads, loads * each + chained_on_chip(counters, card) * (on_chip + far))
 }
 
 /// Share of the sectors that loads request from L2 which device memory has to serve.

@@ -44,7 +44,7 @@ pub enum Unknown {
         /// The card's compute capability.
         capability: ComputeCapability,
     },
-    /// Accesses to the shared memory of other blocks.
+    /// Accesses to the shared memory of other blocks that nobody has measured.
     Cluster,
     /// Accesses that say what L2 is to keep, where device memory takes part.
     Policies,
@@ -61,7 +61,7 @@ impl Unknown {
         double(counters, sites, time, card)
             .or_else(|| swaps(counters, sites, time, card))
             .or_else(|| products(counters, sites, card))
-            .or_else(|| cluster(counters))
+            .or_else(|| cluster(counters, sites, card))
             .or_else(|| policies(counters, sites, time))
             .or_else(|| unmeasured(counters, sites))
     }
@@ -107,13 +107,21 @@ fn products(counters: &LaunchCounters, sites: &[SiteInfo], card: &Card) -> Optio
     (capability.major != 9 && large).then_some(Unknown::Products { capability })
 }
 
-/// The network between the blocks of a cluster has a bandwidth that depends on which blocks meet in it: on an H200 (`coalesce run
-/// cluster`) all blocks together read 3.97 TB/s from their neighbours in clusters of two, 1.68 in clusters of four and 2.15 in
-/// clusters of eight. Where a cluster's blocks are placed is not simulated.
-fn cluster(counters: &LaunchCounters) -> Option<Unknown> {
+/// Loads and stores between the blocks of a cluster were measured on an H200. Atomics have half of their rate there, and share a word's
+/// bank with those of other blocks.
+fn cluster(counters: &LaunchCounters, sites: &[SiteInfo], card: &Card) -> Option<Unknown> {
     let total = &counters.total;
-    let requests = total.global().requests + total.shared().requests;
-    (counters.cluster_requests as f64 > LARGE * requests as f64).then_some(Unknown::Cluster)
+    let requests = (total.global().requests + total.shared().requests) as f64;
+    let is_far_atomic = |op: &Op| match op {
+        Op::Memory(Memory::Atomic(atomic)) => atomic.space == Some(AddressSpace::SharedCluster),
+        _ => false,
+    };
+    let of_others = counters.cluster_requests as f64;
+    let unmeasured = match card.compute_capability.major {
+        9 => of_others.min(executed(counters, sites, is_far_atomic)),
+        _ => of_others,
+    };
+    (unmeasured > LARGE * requests).then_some(Unknown::Cluster)
 }
 
 /// On an H200 (`coalesce run l2 --full`) a table of half of L2 is read beside a stream in 114 us, and in 80 where the policies of their
@@ -234,7 +242,7 @@ impl fmt::Display for Unknown {
             }
             Self::Cluster => write!(
                 f,
-                "blocks access each other's shared memory, and the network between them is not modelled"
+                "blocks access each other's shared memory by atomics or on a card whose network has not been measured"
             ),
             Self::Policies => write!(
                 f,

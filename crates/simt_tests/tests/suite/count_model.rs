@@ -124,6 +124,24 @@ fn the_first_article_is_found_again_in_observed_launches() {
 }
 
 #[test]
+fn the_blocks_of_a_cluster_reach_each_other_through_a_port() {
+    let card = find("h200").unwrap();
+    let on_chip = |blocks: u32, bytes: f64| {
+        let counters = Counters {
+            blocks: blocks.into(),
+            warps: blocks.into(),
+            cluster_bytes: bytes,
+            ..Counters::default()
+        };
+        LaunchTime::new(&counters, &card).on_chip * card.clock_mhz * 1e6
+    };
+    // 13 bytes a clock of each multiprocessor, and of a quarter of them where no others have blocks.
+    let all = 132.0 * 13.0 * 1000.0;
+    assert!((on_chip(132, all) - 1000.0).abs() < 1e-6);
+    assert!((on_chip(33, all / 4.0) - 1000.0).abs() < 1e-6);
+}
+
+#[test]
 fn a_chain_takes_the_latency_of_the_level_that_it_hits() {
     let card = find("h200").unwrap();
     let loads = 100_000.0;
@@ -141,6 +159,8 @@ fn a_chain_takes_the_latency_of_the_level_that_it_hits() {
     near(cycles(Counters { dram_read: from_dram, ..chain }, &card), 655.0);
     let on_chip = Counters { chained_on_chip: loads, dependency_clocks: 23.0 * loads, ..Counters::default() };
     near(cycles(on_chip, &card), 23.0);
+    let of_others = Counters { cluster_share: 1.0, ..on_chip };
+    near(cycles(of_others, &card), 23.0 + 181.0);
     // A few chained loads among others leave the fitted constants as they are, and so does a card without such figures.
     let some = Counters { round_trips: 2.0 * loads, ..chain };
     near(cycles(some, &card), cycles(Counters { chained_loads: 0.0, ..some }, &card));

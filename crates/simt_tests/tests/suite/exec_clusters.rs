@@ -659,7 +659,7 @@ fn requests_to_other_blocks_are_counted_apart() {
     for size in [2, 4, 8] {
         let counters = counted(&bench, size, 1);
         assert_eq!((counters.total.shared_loads.requests, counters.total.shared_loads.wavefronts), (16, 16));
-        assert_eq!(counters.cluster_requests, 16, "{size}");
+        assert_eq!((counters.cluster_requests, counters.cluster_bytes), (16, 16 * 32 * 4), "{size}");
         assert_eq!((counters.blocks, counters.warps), (8, 16));
         assert_eq!(counters.total.instructions, alone.total.instructions);
         assert_eq!(counters, counted(&bench, size, 2));

@@ -92,7 +92,7 @@ fn contested_swaps_are_unknown() {
 }
 
 #[test]
-fn the_network_between_the_blocks_of_a_cluster_is_unknown() {
+fn the_network_between_the_blocks_of_a_cluster_is_known_of_hopper_and_not_of_atomics() {
     let requests = |others: u64| {
         move |counters: &mut LaunchCounters| {
             counters.total.shared_loads.requests = 60;
@@ -100,13 +100,15 @@ fn the_network_between_the_blocks_of_a_cluster_is_unknown() {
             counters.cluster_requests = others;
         }
     };
-    assert_eq!(unknown("h200", &[("ld.shared::cluster.u32", 60)], requests(10)), None);
-    assert_eq!(
-        unknown("h200", &[("ld.shared::cluster.u32", 60)], requests(11)).as_deref(),
-        Some(
-            "no modelled time: blocks access each other's shared memory, and the network between them is not modelled"
-        )
-    );
+    let loads = [("ld.shared::cluster.u32", 60)];
+    assert_eq!(unknown("h200", &loads, requests(60)), None);
+    assert_eq!(unknown("b200", &loads, requests(10)), None);
+    let why = "no modelled time: blocks access each other's shared memory by atomics or on a card whose network has not been \
+               measured";
+    assert_eq!(unknown("b200", &loads, requests(11)).as_deref(), Some(why));
+    let atomics = [("atom.shared::cluster.add.u32", 60)];
+    assert_eq!(unknown("h200", &atomics, requests(11)).as_deref(), Some(why));
+    assert_eq!(unknown("h200", &atomics, requests(10)), None);
 }
 
 #[test]
