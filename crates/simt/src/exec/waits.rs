@@ -114,6 +114,8 @@ enum Kind {
     /// Start of an asynchronous copy, and the wait for it.
     CopyBegins,
     CopyAwaited,
+    /// A question to the barrier that counts a copy's bytes, asked until they are there: a loop of its own.
+    CopyPolled,
     Barrier,
     Other,
 }
@@ -124,6 +126,7 @@ const COPIES: u32 = u32::MAX;
 fn kind(op: &Op) -> Kind {
     let is_global = read::is_global(op);
     match (op, op.awaits()) {
+        (Op::Memory(Memory::Mbarrier(_)), Some(Awaits::Copies)) => Kind::CopyPolled,
         (_, Some(Awaits::Copies)) => Kind::CopyAwaited,
         (_, Some(Awaits::Threads)) => Kind::Barrier,
         _ if op.starts_copy() => Kind::CopyBegins,
@@ -204,12 +207,12 @@ pub(super) fn find(
                 let sources = uses.sources(place);
                 let is_wanted = |one: &Outstanding| {
                     sources.iter().any(|slot| slot.cell == one.cell)
-                        || kind == Kind::CopyAwaited && one.cell == COPIES
+                        || matches!(kind, Kind::CopyAwaited | Kind::CopyPolled) && one.cell == COPIES
                 };
                 let wanted: Vec<Outstanding> = state.outstanding.iter().copied().filter(is_wanted).collect();
                 if !wanted.is_empty() {
                     let earlier = |one: &Outstanding| !around.contains(&one.block);
-                    let at_first = wanted.iter().all(earlier);
+                    let at_first = kind != Kind::CopyPolled && wanted.iter().all(earlier);
                     waits[at as usize].add(at_first.then_some(&wanted));
                     // The loop's own loads are outstanding here again when nothing waits any more.
                     state.outstanding.retain(|one| at_first && !earlier(one));
@@ -228,7 +231,7 @@ pub(super) fn find(
                     }
                     Kind::Barrier => state.second_phase |= state.loaded,
                     Kind::Store => phased |= state.second_phase,
-                    Kind::CopyAwaited | Kind::Other => {}
+                    Kind::CopyAwaited | Kind::CopyPolled | Kind::Other => {}
                 }
             }
             let is_inside = |next: &BlockId| straight.iter().any(|part| part.block == next.0 as usize);

@@ -413,6 +413,36 @@ fn loads_of_several_turns_are_waited_for_together_where_ptxas_can_move_them_up()
 }
 
 #[test]
+fn each_phase_of_a_copys_barrier_is_waited_for() {
+    let ring = |copy: &str| {
+        let body = format!(
+            "ld.param.u64 %rd1, [out];
+mov.b32 %r4, 0;
+mbarrier.init.shared.b64 [%r4], 1;
+step:
+setp.ne.u32 %p2, %r1, 0;
+@%p2 bra again;
+{copy}
+again:
+mbarrier.try_wait.parity.shared.b64 %p1, [%r4], 0;
+@!%p1 bra again;
+add.u32 %r2, %r2, 1;
+setp.lt.u32 %p1, %r2, 64;
+@%p1 bra step;
+mov.b32 %r0, 1;"
+        );
+        let bench = Bench::with_head(&kernel("k", "", &body));
+        let sites = bench.program.sites().iter().filter(|site| site.waits_before);
+        sites.map(|site| (site.opcode.to_string(), site.awaits_earlier.len())).collect::<Vec<_>>()
+    };
+    let bulk = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r4], [%rd1], 64, [%r4];";
+    let tensor = "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r4], [%rd1, {%r4}], [%r4];";
+    // Although the copies are not in the loop that asks, as often as it asks.
+    let wait = ("mbarrier.try_wait.parity.shared.b64".to_owned(), 0);
+    assert_eq!((ring(bulk), ring(tensor), ring("")), (vec![wait.clone()], vec![wait], vec![]));
+}
+
+#[test]
 fn what_was_loaded_before_a_loop_is_waited_for_once() {
     let body = "ld.param.u64 %rd1, [out];
 mov.b32 %r4, 0;
