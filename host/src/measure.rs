@@ -109,6 +109,9 @@ const PREPARED_SAMPLES: usize = 5;
 /// Bytes of dynamic shared memory from which on a kernel has to be told beforehand.
 const MOST_SHARED_UNASKED: u32 = 48 << 10;
 
+/// Blocks of a cluster from which on likewise.
+const MOST_CLUSTER_UNASKED: u32 = 8;
+
 /// Measures points, one after another, in the same memory.
 pub(crate) struct Measurer<'m> {
     stream: Stream,
@@ -206,7 +209,7 @@ impl<'m> Measurer<'m> {
             contenders.iter().map(|contender| own(contender.point)).collect::<Result<_>>()?;
         for Contender { point, function } in contenders {
             if let Some(function) = function {
-                allow_shared(function, point.shape.shared)?;
+                allow(function, point)?;
             }
         }
         let calls: Vec<Calls<'_>> = contenders
@@ -426,16 +429,24 @@ impl<'m> Measurer<'m> {
     }
 }
 
-/// Lets a kernel be launched with this much dynamic shared memory per block, in bytes.
+/// Lets a kernel be launched as a point asks: with much dynamic shared memory per block, or in clusters of many blocks.
 ///
 /// # Errors
-/// The device has less.
-pub(crate) fn allow_shared(function: &Function<'_>, bytes: u32) -> Result<()> {
+/// The device has no such blocks or clusters.
+pub(crate) fn allow(function: &Function<'_>, point: &Point) -> Result<()> {
+    let handle = function.to_raw().cast();
+    let (bytes, cluster) = (point.shape.shared, point.work.cluster());
     if bytes > MOST_SHARED_UNASKED {
         // SAFETY: the function is one of the driver's and alive.
-        unsafe { ext::set_max_dynamic_shared_memory(function.to_raw().cast(), bytes) }.with_context(
-            || format!("the device does not give a block {bytes} bytes of dynamic shared memory"),
-        )?;
+        unsafe { ext::set_max_dynamic_shared_memory(handle, bytes) }.with_context(|| {
+            format!("the device does not give a block {bytes} bytes of dynamic shared memory")
+        })?;
+    }
+    if cluster > MOST_CLUSTER_UNASKED {
+        let larger = ext::FunctionAttribute::NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+        // SAFETY: as above.
+        unsafe { ext::set_function_attribute(handle, larger, 1) }
+            .with_context(|| format!("the device has no clusters of {cluster} blocks"))?;
     }
     Ok(())
 }

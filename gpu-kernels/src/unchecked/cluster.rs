@@ -7,12 +7,17 @@
 //!
 //! - `cluster_chase`: one thread per block follows a chain of words in its neighbour's shared memory. Each load waits for the
 //!   one before, so the time per load is the latency.
-//! - `cluster_read`: all threads read their neighbour's tile again and again, with several vectors in flight each. The
-//!   network's bandwidth limits. The vectors differ within a round and from round to round ([`vector`]), or the assembler would
-//!   load once for all of them.
+//! - `cluster_read`: all threads read their neighbour's tile again and again, with several vectors in flight each. Each
+//!   multiprocessor has a port to the network, through which an H200's take some 16 bytes a clock, an eighth of what they read of
+//!   their own. The vectors differ within a round and from round to round ([`vector`]), or the assembler would load once for all
+//!   of them.
 //! - `cluster_chase_own`, `cluster_read_own`: the same from the own block by `ld.shared`, to compare with.
 //!
 //! In a cluster of one block the neighbour is the block itself, reached by the cluster's instruction.
+//!
+//! The blocks of a cluster are on one GPC, so large clusters do not fit everywhere: an H200's 132 multiprocessors have room for 30 clusters
+//! of four and 15 of eight with one block each, and for seven of sixteen. Blocks beyond these share multiprocessors, ports
+//! included, although others idle.
 //!
 //! The copy engine writes into other blocks too. Where the blocks of a cluster need the same bytes, each can load a part of them
 //! and have it written to all, by a bulk copy with *multicast*: L2 is read once per cluster in place of once per block.
@@ -22,7 +27,7 @@
 //!   released it, so the slowest holds the others up.
 //!
 //! # Launch
-//! All in clusters of 1, 2, 4 or 8 blocks, of which the grid is a multiple. `own` is the block's number.
+//! All in clusters of 1, 2, 4, 8 or 16 blocks, of which the grid is a multiple. `own` is the block's number.
 //!
 //! | kernel | parameters | block | effect |
 //! | --- | --- | --- | --- |

@@ -219,7 +219,7 @@ impl Session {
             }
             Checked::Own(kernels) => kernels.function(point.kernel)?,
         };
-        measure::allow_shared(&function, point.shape.shared)?;
+        measure::allow(&function, point)?;
         symbols::write(&function, &point.symbols)?;
         let (mut buffers, mut pointers) = (Vec::new(), Vec::new());
         let mut peers = BTreeMap::new();

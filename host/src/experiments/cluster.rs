@@ -27,7 +27,7 @@ use std::cell::Cell;
 pub(super) struct Cluster;
 
 /// Blocks of a cluster.
-const SIZES: [u32; 4] = [1, 2, 4, 8];
+const SIZES: [u32; 5] = [1, 2, 4, 8, 16];
 
 /// How much a launch does.
 struct Amount {
@@ -129,12 +129,13 @@ impl Experiment for Cluster {
         let modelled = device.backend() == Backend::Modelled;
         let chosen = &request.choices.width;
         if let Some(size) = chosen.iter().find(|size| !SIZES.contains(size)) {
-            bail!("--width {size}: a cluster of this experiment has 1, 2, 4 or 8 blocks");
+            bail!("--width {size}: a cluster of this experiment has 1, 2, 4, 8 or 16 blocks");
         }
         let sizes = if chosen.is_empty() { SIZES.to_vec() } else { chosen.clone() };
         let most = SIZES[SIZES.len() - 1];
-        // A whole number of the largest clusters, so that all sizes have the same blocks.
-        let whole = (device.multiprocessors / most * most).max(most);
+        // All sizes have the same blocks, no more than a multiprocessor each. Not all multiprocessors have a place in a large cluster:
+        // an H200 with 132 holds 15 clusters of eight and seven of sixteen. Of more, some would share a multiprocessor and its port.
+        let whole = (device.multiprocessors * 7 / 8 / most * most).max(most);
         let amount = match (request.scale, modelled) {
             (Scale::Small, _) => Amount { blocks: most, steps: 64, rounds: 4, bytes: 16 * u64::from(STAGE) },
             (_, true) => Amount { blocks: whole, steps: 512, rounds: 16, bytes: 2 << 20 },
@@ -284,17 +285,17 @@ mod tests {
     #[test]
     fn all_sizes_of_clusters_have_the_same_blocks() {
         let points = Cluster.points(&request(), &h200()).expect("it is a valid request");
-        assert_eq!(points.len(), 2 + 4 * 4);
-        assert!(points.iter().all(|point| point.shape.grid == [128, 1, 1]));
+        assert_eq!(points.len(), 2 + 4 * 5);
+        assert!(points.iter().all(|point| point.shape.grid == [112, 1, 1]));
         let received = |kernel: &str| -> Vec<u64> {
             let of = points.iter().filter(|point| point.kernel == kernel);
             of.map(|point| point.bytes.read >> 20).collect()
         };
-        assert_eq!(received("cluster_each"), [16, 32, 64, 128]);
+        assert_eq!(received("cluster_each"), [16, 32, 64, 128, 256]);
         assert_eq!(received("cluster_each"), received("cluster_multicast"));
-        assert_eq!(received("cluster_read"), [1024; 4]);
-        let shared: Vec<u32> = points[points.len() - 4..].iter().map(|point| point.shape.shared).collect();
-        assert_eq!(shared, [gpu_kernels::unchecked::cluster::SHARED; 4]);
+        assert_eq!(received("cluster_read"), [896; 5]);
+        let shared: Vec<u32> = points[points.len() - 5..].iter().map(|point| point.shape.shared).collect();
+        assert_eq!(shared, [gpu_kernels::unchecked::cluster::SHARED; 5]);
     }
 
     #[test]
@@ -310,7 +311,7 @@ mod tests {
     fn simulated_cards_run_all_sizes_and_older_cards_none() {
         let simulated = DeviceInfo { card: c870().card, ..h200() };
         let points = Cluster.points(&request(), &simulated).expect("six kernels");
-        assert_eq!(points.len(), 2 + 4 * 4);
+        assert_eq!(points.len(), 2 + 4 * 5);
         assert_eq!(Cluster.notes(&request(), &simulated), Vec::<String>::new());
         let of = |width: &[u32], device: &DeviceInfo| {
             let choices = Choices { width: width.to_vec(), ..Choices::default() };

@@ -159,6 +159,14 @@ impl Work {
         self
     }
 
+    /// Blocks of a cluster: 1 without clusters.
+    pub(crate) fn cluster(&self) -> u32 {
+        match self {
+            Work::Kernel(launch) => launch.cluster,
+            Work::Cards(_) | Work::Driver(..) => 1,
+        }
+    }
+
     /// The same with this buffer's lines persisting in the part of L2 that is set aside.
     pub(crate) fn persisting(mut self, buffer: usize) -> Work {
         if let Work::Kernel(launch) = &mut self {
