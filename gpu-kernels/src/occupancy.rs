@@ -10,6 +10,8 @@
 //!
 //! - `in_flight_1`, `in_flight_2`, `in_flight_4`, `in_flight_8`: so many loads of 16 bytes in flight per thread.
 //! - `in_flight_words`: four loads of 4 bytes.
+//! - `async_copy`, `async_bulk`, `async_tensor` of `unchecked/staged.rs`: asynchronous copies into rings in shared memory, which
+//!   have bytes in flight without registers. The number of their stages, and of blocks on an SM, is a fourth factor.
 //!
 //! # Launch
 //! Blocks are one-dimensional and whole warps. The grid has as many blocks as are to run at a time, and they stride through the

@@ -3,13 +3,14 @@
 
 use super::{
     Buffer, BytesMoved, Contents, Experiment, KernelInfo, Place, Point, Request, Scale, Shape, Work,
-    articles, check_size, findings, mountain,
+    articles, check_size, findings, mountain, staged,
 };
 use crate::{
     device::{Backend, DeviceInfo},
+    kernels::own,
     verify::Expected,
 };
-use anyhow::Result;
+use anyhow::{Result, bail};
 use gpu_kernels::occupancy::{WORDS, in_flight_1, in_flight_2, in_flight_4, in_flight_8, in_flight_words};
 use record::{Parameters, Record};
 use report::{Article, Picture};
@@ -44,6 +45,17 @@ const KERNELS: [Kernel; 5] = [
     kernel!(in_flight_words, 4, WORDS),
 ];
 
+/// Stages of a ring and blocks of an SM, for the kernels of `async`: 2 to 128 KiB in flight by stages of 2 KiB.
+const RINGS: [(u32, u32); 7] = [(1, 1), (2, 1), (4, 1), (8, 1), (8, 2), (8, 4), (8, 8)];
+const QUICK_RINGS: [(u32, u32); 4] = [RINGS[0], RINGS[2], RINGS[4], RINGS[6]];
+const SMALL_RINGS: [(u32, u32); 1] = [RINGS[0]];
+
+/// Threads of a ring's block.
+const RING_BLOCK: u32 = 128;
+
+/// Those of `async` whose bytes are in flight without registers: `cp.async`, bulk copies and copies by tensor map.
+const COPIES: &[staged::Kernel] = staged::KERNELS.split_at(1).1;
+
 /// Those of a quick run on a simulated card.
 const QUICK: [&str; 2] = ["in_flight_1", "in_flight_4"];
 
@@ -61,12 +73,13 @@ impl Experiment for Occupancy {
     }
 
     fn summary(&self) -> &'static str {
-        "read bandwidth by bytes in flight: threads, loads per thread, bytes per load"
+        "read bandwidth by bytes in flight: threads, loads per thread, bytes per load, asynchronous copies"
     }
 
     fn reading(&self) -> &'static str {
         "`in_flight` is the product of the threads of an SM, the loads that each has in flight and the bytes of a load. Where \
-         curves of different kernels coincide, it makes no difference which of the three the bytes come from."
+         curves of different kernels coincide, it makes no difference which of the three the bytes come from. The rings of \
+         `async` have in flight what their blocks on an SM have stages for, in shared memory."
     }
 
     fn articles(&self) -> &'static [Article] {
@@ -86,11 +99,17 @@ impl Experiment for Occupancy {
     }
 
     fn kernels(&self) -> Vec<KernelInfo> {
-        KERNELS.iter().map(|kernel| kernel.info).collect()
+        KERNELS.iter().map(|kernel| kernel.info).chain(COPIES.iter().map(|kernel| kernel.info)).collect()
     }
 
+    /// A multiple of a vector's bytes too.
     fn unit(&self, _: &Request) -> u64 {
-        mountain::VECTOR
+        staged::UNIT
+    }
+
+    fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
+        let copies = COPIES.iter().map(|kernel| kernel.info.name);
+        own::left_out(copies.filter(|name| is_wanted(name, request, device)), device)
     }
 
     /// It reads from device memory.
@@ -100,7 +119,7 @@ impl Experiment for Occupancy {
 
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
         check_size(&[self], request)?;
-        let quick = request.scale == Scale::Quick && device.backend() == Backend::Modelled;
+        let quick = is_quick(request, device);
         let bytes = if request.scale == Scale::Small && !request.sized { 1 << 20 } else { request.bytes };
         let threads: &[u32] = match request.scale {
             Scale::Small => &[64],
@@ -109,14 +128,43 @@ impl Experiment for Occupancy {
             Scale::Full => &THREADS,
         };
         let mut points = Vec::new();
-        for kernel in KERNELS.iter().filter(|kernel| match request.kernels.is_empty() {
-            true => !quick || QUICK.contains(&kernel.info.name),
-            false => request.wants(kernel.info.name),
-        }) {
+        for kernel in KERNELS.iter().filter(|kernel| is_wanted(kernel.info.name, request, device)) {
             points
                 .extend(threads.iter().map(|threads| point(kernel, bytes, *threads, request.scale, device)));
         }
+        let rings: &[(u32, u32)] = match request.scale {
+            Scale::Small => &SMALL_RINGS,
+            Scale::Quick => &QUICK_RINGS,
+            Scale::Full => &RINGS,
+        };
+        for kernel in COPIES.iter().filter(|kernel| is_wanted(kernel.info.name, request, device)) {
+            match own::why_not(kernel.info.name, device) {
+                Some(reason) if request.names(kernel.info.name) => {
+                    bail!("{} cannot be launched: {reason}", kernel.info.name)
+                }
+                Some(_) => continue,
+                None => {}
+            }
+            let request = Request { bytes, ..request.clone() };
+            for &(stages, blocks) in rings {
+                let ring = staged::Ring { stages, block: RING_BLOCK, blocks };
+                points.push(staged::point(Occupancy.name(), kernel, &ring, &request, device)?);
+            }
+        }
         Ok(points)
+    }
+}
+
+/// True for a quick run on a simulated card.
+fn is_quick(request: &Request, device: &DeviceInfo) -> bool {
+    request.scale == Scale::Quick && device.backend() == Backend::Modelled
+}
+
+/// True for a kernel of the run.
+fn is_wanted(kernel: &str, request: &Request, device: &DeviceInfo) -> bool {
+    match request.kernels.is_empty() {
+        true => !is_quick(request, device) || QUICK.contains(&kernel),
+        false => request.wants(kernel),
     }
 }
 
@@ -183,9 +231,18 @@ mod tests {
     fn bytes_in_flight_are_a_product() {
         let points =
             Occupancy.points(&experiments::tests::request(), &h200()).expect("it is a valid request");
-        assert_eq!(points.len(), 5 * 4);
+        assert_eq!(points.len(), (5 + 3) * 4);
+        let in_flight = |point: &Point| point.parameters.more["in_flight"].as_u64().expect("a number");
         let words = points.iter().rfind(|point| point.kernel == "in_flight_words").expect("a point");
         assert_eq!(words.shape, Shape::linear(132 * 32, 64));
         assert_eq!(words.parameters.more["in_flight"], 2048 * 4 * 4);
+        let copies: Vec<u64> =
+            points.iter().filter(|point| point.kernel == "async_bulk").map(in_flight).collect();
+        assert_eq!(copies, [2 << 10, 8 << 10, 32 << 10, 128 << 10]);
+        assert!(
+            points[20..]
+                .iter()
+                .all(|point| point.experiment == "occupancy" && point.shape.block == [128, 1, 1])
+        );
     }
 }

@@ -18,13 +18,13 @@ use report::{Article, Picture};
 pub(super) struct Async;
 
 /// A kernel, and its work with that many stages of a source of that many vectors.
-struct Kernel {
-    info: KernelInfo,
+pub(super) struct Kernel {
+    pub(super) info: KernelInfo,
     work: fn(u32, usize) -> Work,
 }
 
 /// The kernels, in the order of the table.
-const KERNELS: [Kernel; 4] = [
+pub(super) const KERNELS: [Kernel; 4] = [
     Kernel {
         info: KernelInfo::of::<async_plain>(),
         work: |stages, _| Work::kernel::<async_plain>(move |on| (on.read(0), on.write(1), stages)),
@@ -56,6 +56,9 @@ const QUICK: [u32; 1] = [256];
 
 /// Blocks in a check.
 const SMALL_GRID: u32 = 2;
+
+/// Bytes that a source has a whole number of: those of the largest stage.
+pub(super) const UNIT: u64 = VECTOR * BLOCKS[BLOCKS.len() - 1] as u64;
 
 /// Bytes of a vector, and of one of its words.
 const VECTOR: u64 = 16;
@@ -105,9 +108,8 @@ impl Experiment for Async {
         KERNELS.iter().map(|kernel| kernel.info).collect()
     }
 
-    /// The largest stage.
     fn unit(&self, _: &Request) -> u64 {
-        VECTOR * u64::from(BLOCKS[BLOCKS.len() - 1])
+        UNIT
     }
 
     fn modelled_bytes(&self, beyond_l2: u64) -> u64 {
@@ -143,7 +145,11 @@ impl Experiment for Async {
             }
             for &block in &blocks {
                 for stages in STAGES {
-                    points.push(point(kernel, stages, block, request, device)?);
+                    let ring = Ring { stages, block, blocks: 1 };
+                    let point = point(Async.name(), kernel, &ring, request, device)?;
+                    let parameters =
+                        point.parameters.with("stages", stages).with("stage_bytes", ring.stage_bytes());
+                    points.push(Point { parameters, ..point });
                 }
             }
         }
@@ -151,15 +157,34 @@ impl Experiment for Async {
     }
 }
 
-/// The point of a kernel with that many stages, each of a vector per thread of the block.
-fn point(kernel: &Kernel, stages: u32, block: u32, request: &Request, device: &DeviceInfo) -> Result<Point> {
-    let bytes = request.bytes;
-    let grid = if request.scale == Scale::Small { SMALL_GRID } else { device.multiprocessors };
+/// A ring: its stages, the threads of its block, each with a vector of a stage, and the blocks of a multiprocessor.
+pub(super) struct Ring {
+    pub(super) stages: u32,
+    pub(super) block: u32,
+    pub(super) blocks: u32,
+}
+
+impl Ring {
+    fn stage_bytes(&self) -> u64 {
+        u64::from(self.block) * VECTOR
+    }
+}
+
+/// The point of a kernel with such rings.
+pub(super) fn point(
+    experiment: &'static str,
+    kernel: &Kernel,
+    ring: &Ring,
+    request: &Request,
+    device: &DeviceInfo,
+) -> Result<Point> {
+    let (bytes, &Ring { stages, block, blocks }) = (request.bytes, ring);
+    let grid = if request.scale == Scale::Small { SMALL_GRID } else { device.multiprocessors * blocks };
     let threads = u64::from(grid) * u64::from(block);
-    let stage_bytes = u64::from(block) * VECTOR;
+    let stage_bytes = ring.stage_bytes();
     let sums = Sums { grid: grid.into(), block: block.into(), stages: bytes / stage_bytes };
     let point = Point::new(
-        Async.name(),
+        experiment,
         covering(threads, block, device)?,
         (kernel.work)(stages, (bytes / VECTOR) as usize),
     );
@@ -173,9 +198,7 @@ fn point(kernel: &Kernel, stages: u32, block: u32, request: &Request, device: &D
     let place = Place::Device;
     Ok(Point {
         parameters: Parameters { bytes, elements: bytes / VECTOR, ..point.parameters }
-            .with("stages", stages)
-            .with("stage_bytes", stage_bytes)
-            .with("in_flight", u64::from(stages) * stage_bytes),
+            .with("in_flight", u64::from(stages * blocks) * stage_bytes),
         bytes: BytesMoved { read: bytes, written: threads * WORD, footprint: bytes + threads * WORD },
         buffers: vec![
             Buffer { bytes, place, before: Contents::Pattern(Precision::F32), after: copy::pattern() },
@@ -261,18 +284,15 @@ mod tests {
     fn what_a_device_cannot_run_is_left_out_by_name() {
         let request = experiments::tests::request();
         let simulated = DeviceInfo { card: c870().card, ..h200() };
-        let points = Async.points(&request, &simulated).expect("three kernels");
-        assert_eq!((points.len(), points[11].kernel), (12, "async_bulk"));
-        let notes = Async.notes(&request, &simulated);
-        assert!(
-            notes.len() == 1 && notes[0].starts_with("async_tensor is left out: kernels for compute_90a "),
-            "{notes:?}"
-        );
+        let points = Async.points(&request, &simulated).expect("four kernels");
+        assert_eq!((points.len(), points[15].kernel), (16, "async_tensor"));
+        assert_eq!(Async.notes(&request, &simulated), Vec::<String>::new());
         assert_eq!(Async.points(&request, &c870()).map(|points| points.len()).ok(), Some(0));
         let notes = Async.notes(&request, &c870());
-        assert!(notes[0].starts_with("async_plain, async_copy and async_bulk are left out: "), "{notes:?}");
+        let all = "async_plain, async_copy, async_bulk and async_tensor are left out: ";
+        assert!(notes.len() == 1 && notes[0].starts_with(all), "{notes:?}");
         let named = experiments::tests::naming(&["async_tensor"]);
-        let error = Async.points(&named, &simulated).err().expect("it cannot run").to_string();
+        let error = Async.points(&named, &c870()).err().expect("it cannot run").to_string();
         assert!(error.starts_with("async_tensor cannot be launched: "), "{error}");
     }
 

@@ -15,11 +15,12 @@ use std::{collections::BTreeMap, sync::LazyLock};
 const EMBEDDED: &[&str] = include!(concat!(env!("OUT_DIR"), "/own.rs"));
 
 /// The kernels whose instructions the simulator knows.
-const SIMULATED: [&str; 17] = [
+const SIMULATED: [&str; 18] = [
     "matmul_mma",
     "async_plain",
     "async_copy",
     "async_bulk",
+    "async_tensor",
     "launch_dependent",
     "cluster_chase",
     "cluster_chase_own",
