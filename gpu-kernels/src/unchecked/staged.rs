@@ -231,8 +231,9 @@ impl Walk {
     /// The first vector of a step's stage.
     #[inline(always)]
     fn first(self, step: u32) -> usize {
-        let stage = thread::block_idx_x() as usize + step as usize * thread::grid_dim_x() as usize;
-        stage * self.threads as usize
+        // In 32 bits up to the product, since a thread computes this between the end of a stage and the copy of the next.
+        let stage = thread::block_idx_x().wrapping_add(step.wrapping_mul(thread::grid_dim_x()));
+        stage as usize * self.threads as usize
     }
 
     /// Bytes of a stage.
