@@ -56,8 +56,10 @@ const RING_BLOCK: u32 = 128;
 /// Those of `async` whose bytes are in flight without registers: `cp.async`, bulk copies and copies by tensor map.
 const COPIES: &[staged::Kernel] = staged::KERNELS.split_at(1).1;
 
-/// Those of a quick run on a simulated card.
-const QUICK: [&str; 2] = ["in_flight_1", "in_flight_4"];
+/// Those of a quick run, as many as one picture has curves, and those on a simulated card.
+const QUICK: [&str; 6] =
+    ["in_flight_1", "in_flight_2", "in_flight_8", "in_flight_words", "async_copy", "async_bulk"];
+const MODELLED: [&str; 2] = ["in_flight_1", "in_flight_4"];
 
 /// Threads of each SM.
 const THREADS: [u32; 9] = [64, 128, 192, 256, 384, 512, 1024, 1536, 2048];
@@ -108,8 +110,17 @@ impl Experiment for Occupancy {
     }
 
     fn notes(&self, request: &Request, device: &DeviceInfo) -> Vec<String> {
-        let copies = COPIES.iter().map(|kernel| kernel.info.name);
-        own::left_out(copies.filter(|name| is_wanted(name, request, device)), device)
+        let kernels = self.kernels();
+        let names = || kernels.iter().map(|kernel| kernel.name);
+        let mut notes = own::left_out(names().filter(|name| is_wanted(name, request, device)), device);
+        let others: Vec<&str> = names().filter(|name| !is_wanted(name, request, device)).collect();
+        if request.kernels.is_empty()
+            && let [rest @ .., last] = &others[..]
+        {
+            let all = rest.join(", ");
+            notes.push(format!("{all} and {last} are left out of a quick run: `--full` has them"));
+        }
+        notes
     }
 
     /// It reads from device memory.
@@ -119,11 +130,10 @@ impl Experiment for Occupancy {
 
     fn plan(&self, request: &Request, device: &DeviceInfo) -> Result<Vec<Point>> {
         check_size(&[self], request)?;
-        let quick = is_quick(request, device);
         let bytes = if request.scale == Scale::Small && !request.sized { 1 << 20 } else { request.bytes };
         let threads: &[u32] = match request.scale {
             Scale::Small => &[64],
-            Scale::Quick if quick => &MODELLED_THREADS,
+            Scale::Quick if device.backend() == Backend::Modelled => &MODELLED_THREADS,
             Scale::Quick => &QUICK_THREADS,
             Scale::Full => &THREADS,
         };
@@ -155,16 +165,14 @@ impl Experiment for Occupancy {
     }
 }
 
-/// True for a quick run on a simulated card.
-fn is_quick(request: &Request, device: &DeviceInfo) -> bool {
-    request.scale == Scale::Quick && device.backend() == Backend::Modelled
-}
-
 /// True for a kernel of the run.
 fn is_wanted(kernel: &str, request: &Request, device: &DeviceInfo) -> bool {
-    match request.kernels.is_empty() {
-        true => !is_quick(request, device) || QUICK.contains(&kernel),
-        false => request.wants(kernel),
+    if !request.kernels.is_empty() || request.scale != Scale::Quick {
+        return request.wants(kernel);
+    }
+    match device.backend() {
+        Backend::Modelled => MODELLED.contains(&kernel),
+        Backend::Measured => QUICK.contains(&kernel),
     }
 }
 
@@ -229,9 +237,11 @@ mod tests {
 
     #[test]
     fn bytes_in_flight_are_a_product() {
-        let points =
-            Occupancy.points(&experiments::tests::request(), &h200()).expect("it is a valid request");
-        assert_eq!(points.len(), (5 + 3) * 4);
+        let request = experiments::tests::request();
+        let points = Occupancy.points(&request, &h200()).expect("it is a valid request");
+        assert_eq!(points.len(), 6 * 4);
+        let notes = Occupancy.notes(&request, &h200());
+        assert_eq!(notes, ["in_flight_4 and async_tensor are left out of a quick run: `--full` has them"]);
         let in_flight = |point: &Point| point.parameters.more["in_flight"].as_u64().expect("a number");
         let words = points.iter().rfind(|point| point.kernel == "in_flight_words").expect("a point");
         assert_eq!(words.shape, Shape::linear(132 * 32, 64));
@@ -240,7 +250,7 @@ mod tests {
             points.iter().filter(|point| point.kernel == "async_bulk").map(in_flight).collect();
         assert_eq!(copies, [2 << 10, 8 << 10, 32 << 10, 128 << 10]);
         assert!(
-            points[20..]
+            points[16..]
                 .iter()
                 .all(|point| point.experiment == "occupancy" && point.shape.block == [128, 1, 1])
         );
