@@ -15,14 +15,6 @@ type Words = [u64; 16];
 /// The first compute capability whose copy engine reads maps.
 const FIRST_MAJOR: u8 = 9;
 
-/// The most elements in a dimension, and the bytes below which strides are.
-const MOST_ELEMENTS: u64 = 1 << 32;
-const STRIDES_BELOW: u64 = 1 << 40;
-
-/// The most elements of a box in a dimension, and the largest step.
-const LARGEST_BOX: u32 = 256;
-const LARGEST_STEP: u32 = 8;
-
 /// Rejects what breaks a rule.
 fn rule(holds: bool) -> Outcome {
     if holds { Ok(()) } else { Err(INVALID_VALUE) }
@@ -54,21 +46,6 @@ fn element(number: c_int) -> Outcome<TensorElement> {
         13..=15 => Err(not_simulated("tensors of 4 and 6 bits")),
         _ => u32::try_from(number).ok().and_then(TensorElement::from_number).ok_or(INVALID_VALUE),
     }
-}
-
-/// Checks the rules of a map with boxes of tiles.
-fn check(map: &TensorMap) -> Outcome {
-    rule(map.address.is_multiple_of(16))?;
-    rule(map.element.is_float() || !map.fills_with_nan)?;
-    for dimension in 0..map.dimensions {
-        rule((1..=MOST_ELEMENTS).contains(&map.sizes[dimension]))?;
-        rule((1..=LARGEST_BOX).contains(&map.tile[dimension]))?;
-        rule((1..=LARGEST_STEP).contains(&map.steps[dimension]))?;
-        let stride = map.strides[dimension];
-        rule(dimension == 0 || stride.is_multiple_of(16) && stride < STRIDES_BELOW)?;
-    }
-    let row = u64::from(map.tile[0]) * map.element.bytes();
-    rule(row.is_multiple_of(16) && (map.span == 0 || row <= u64::from(map.span)))
 }
 
 entry_points! {
@@ -106,7 +83,7 @@ entry_points! {
                 map.strides[dimension] = strides.at(dimension - 1)?;
             }
         }
-        check(&map)?;
+        rule(map.keeps_rules())?;
         out.set(map.encode())
     }
 

@@ -25,6 +25,17 @@ pub(super) const WORDS: usize = 16;
 /// The most dimensions.
 pub(super) const MOST_DIMENSIONS: usize = 5;
 
+/// The most elements in a dimension, and the bytes below which strides are.
+const MOST_ELEMENTS: u64 = 1 << 32;
+const STRIDES_BELOW: u64 = 1 << 40;
+
+/// The most elements of a box in a dimension, and the largest step.
+const LARGEST_BOX: u32 = 256;
+const LARGEST_STEP: u32 = 8;
+
+/// Bytes of which addresses, strides and rows of boxes are multiples.
+const UNIT: u64 = 16;
+
 /// What word 0 holds.
 const MARK: u64 = u64::from_le_bytes(*b"tensor-1");
 
@@ -156,7 +167,26 @@ impl TensorMap {
         words
     }
 
-    /// Decodes words. `None` if they are no map.
+    /// Returns true if the copy engine can move the map's boxes.
+    pub fn keeps_rules(&self) -> bool {
+        let keeps = |dimension: usize| {
+            let stride = self.strides[dimension];
+            (1..=MOST_ELEMENTS).contains(&self.sizes[dimension])
+                && (1..=LARGEST_BOX).contains(&self.tile[dimension])
+                && (1..=LARGEST_STEP).contains(&self.steps[dimension])
+                && (dimension == 0 || stride.is_multiple_of(UNIT) && stride < STRIDES_BELOW)
+        };
+        let row = self.row_bytes();
+        (1..=MOST_DIMENSIONS).contains(&self.dimensions)
+            && (0..self.dimensions).all(keeps)
+            && self.address.is_multiple_of(UNIT)
+            && (self.element.is_float() || !self.fills_with_nan)
+            && row.is_multiple_of(UNIT)
+            && matches!(self.span, 0 | 32 | 64 | 128)
+            && (self.span == 0 || row <= u64::from(self.span))
+    }
+
+    /// Decodes words. `None` if they are no map, or one whose boxes cannot be moved.
     pub fn decode(words: &[u64; WORDS]) -> Option<Self> {
         let [dimensions, element, span, fill, ..] = words[2].to_le_bytes();
         let element = TensorElement::from_number(element.into())?;
@@ -183,7 +213,7 @@ impl TensorMap {
             map.tile[dimension] = words[10 + dimension] as u32 & 0xFFFF;
             map.steps[dimension] = (words[10 + dimension] >> 16) as u32 & 0xFF;
         }
-        Some(map)
+        map.keeps_rules().then_some(map)
     }
 
     /// Returns the elements of the box in shared memory, by dimension.
@@ -244,6 +274,17 @@ mod tests {
     fn what_is_encoded_is_decoded() {
         assert_eq!(TensorMap::decode(&map().encode()), Some(map()));
         assert_eq!(TensorMap::decode(&[0; WORDS]), None);
+        // A kernel can write such words itself.
+        for broken in [
+            TensorMap { tile: [3, 256, 1, 1, 1], ..map() },
+            TensorMap { tile: [128, 256, 1, 1, 1], ..map() },
+            TensorMap { steps: [1, 9, 1, 1, 1], ..map() },
+            TensorMap { strides: [2, 2008, 16, 2, 2], ..map() },
+            TensorMap { address: 8, ..map() },
+            TensorMap { element: TensorElement::U16, ..map() },
+        ] {
+            assert_eq!(TensorMap::decode(&broken.encode()), None, "{broken:?}");
+        }
         for number in 0..10 {
             let element = TensorElement::from_number(number).expect("a type");
             let map = TensorMap {
@@ -253,6 +294,7 @@ mod tests {
                 tile: [16, 1, 1, 1, 1],
                 sizes: [9, 1, 1, 1, 1],
                 steps: [1; 5],
+                fills_with_nan: element.is_float(),
                 ..map()
             };
             assert_eq!(TensorMap::decode(&map.encode()), Some(map));

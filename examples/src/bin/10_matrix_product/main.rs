@@ -16,10 +16,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use cases::{Gpu, Product};
 use cublas::Cublas;
-use cuda_driver::ext::{DeviceAttribute, device_attribute};
-use cuda_launch::Module;
+use cuda_launch::{LaunchError, Module};
 use cust::context::CurrentContext;
 use cust::device::DeviceAttribute as Attribute;
+use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
 use cust::stream::{Stream, StreamFlags};
 use matrix::Size;
@@ -43,15 +43,18 @@ fn main() -> Result<()> {
         device.get_attribute(Attribute::ComputeCapabilityMajor)?,
         device.get_attribute(Attribute::ComputeCapabilityMinor)?,
     );
-    // A simulated card has no tensor maps.
-    let has_maps = device_attribute(device.as_raw(), DeviceAttribute::TENSOR_MAP_ACCESS_SUPPORTED) == Ok(1);
-    if capability != (9, 0) || !has_maps {
+    // A simulated card of that capability has no tensor cores.
+    let products = match (capability == (9, 0)).then(|| Module::from_ptx(examples::TENSOR_CORES)) {
+        None | Some(Err(LaunchError::Driver(CudaError::NotSupported))) => None,
+        Some(products) => Some(products.context("the kernels for compute_90a")?),
+    };
+    let Some(products) = products else {
         println!("these kernels run on an NVIDIA GPU of compute capability 9.0; not on this {name}");
         return Ok(());
-    }
+    };
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
     let gpu = Gpu {
-        products: Module::from_ptx(examples::TENSOR_CORES).context("the kernels for compute_90a")?,
+        products,
         checks: Module::from_ptx(examples::PTX)?,
         multiprocessors: device.get_attribute(Attribute::MultiprocessorCount)? as u32,
         cublas: Cublas::load(&stream),

@@ -328,7 +328,7 @@ fn pieces(map: &TensorMap, corner: [i64; MOST_DIMENSIONS], granule: u64) -> Vec<
     }
     'rows: for row in 0..map.rows() {
         let mut rest = row;
-        let mut address = map.address + first as u64;
+        let mut address = map.address.wrapping_add(first as u64);
         for (dimension, start) in corner.iter().enumerate().take(map.dimensions).skip(1) {
             let kept = u64::from(map.kept(dimension));
             let at = start + (rest % kept) as i64 * i64::from(map.steps[dimension]);
@@ -336,14 +336,15 @@ fn pieces(map: &TensorMap, corner: [i64; MOST_DIMENSIONS], granule: u64) -> Vec<
             if !(0..size(dimension)).contains(&at) {
                 continue 'rows;
             }
-            address += at as u64 * map.strides[dimension];
+            address = address.wrapping_add((at as u64).wrapping_mul(map.strides[dimension]));
         }
         let offset = row * map.pitch() + (first - corner[0] * element) as u64;
         let mut at = 0;
         while at < bytes {
             // The greatest power of two that is left, a unit at most.
             let piece = 1 << (bytes - at).min(UNIT).ilog2();
-            pieces.push(Piece { address: address + at, offset: offset + at, bytes: piece as u32 });
+            let address = address.wrapping_add(at);
+            pieces.push(Piece { address, offset: offset + at, bytes: piece as u32 });
             at += piece;
         }
     }
