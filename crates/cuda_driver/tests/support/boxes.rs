@@ -10,10 +10,10 @@ use cust::memory::{CopyDestination, DeviceBuffer};
 /// Bytes of the kernels' shared memory.
 const TILE: usize = 16384;
 
-/// What shared memory holds before a load.
+/// Byte that fills shared memory before a load.
 const BEFORE: u8 = 0xEE;
 
-/// What an H200 writes as NaN of any type.
+/// NaN of any type as an H200 writes it.
 const NAN: u64 = 0x7FF7_7FF7_7FF7_7FF7;
 
 /// Three kernels of `(map, buffer, x, y, z, bytes)` for boxes of some dimensions. `load` fills shared memory with `BEFORE`, copies a box

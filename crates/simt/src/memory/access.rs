@@ -147,6 +147,25 @@ impl Request {
         Ok(())
     }
 
+    /// Does an access in global or shared memory lane by lane: calls `perform` with each lane and its host address.
+    ///
+    /// # Safety
+    /// See [`Request::access`].
+    pub(super) unsafe fn each<O: Observer>(
+        &self,
+        prepared: &Prepared,
+        mask: u32,
+        environment: &mut Environment<'_, O>,
+        mut perform: impl FnMut(usize, u64),
+    ) -> Result<(), AccessFault> {
+        let of_target = |target: Target<'_>, prepared: &Prepared, lanes: u32| {
+            let Target::Host { base, .. } = target else { return };
+            lanes::each(lanes).for_each(|lane| perform(lane, base + prepared.addresses[lane]));
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.access(prepared, mask, environment, of_target) }
+    }
+
     /// Accesses generic addresses that miss the cache, in one space or several.
     #[inline(never)]
     fn generic<O: Observer>(

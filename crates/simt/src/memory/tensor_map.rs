@@ -33,10 +33,10 @@ const STRIDES_BELOW: u64 = 1 << 40;
 const LARGEST_BOX: u32 = 256;
 const LARGEST_STEP: u32 = 8;
 
-/// Bytes of which addresses, strides and rows of boxes are multiples.
-const UNIT: u64 = 16;
+/// Bytes that a swizzle moves together, of which addresses, strides and rows of boxes are multiples.
+pub(super) const UNIT: u64 = 16;
 
-/// What word 0 holds.
+/// Content of word 0.
 const MARK: u64 = u64::from_le_bytes(*b"tensor-1");
 
 /// Type of a tensor's elements, as the driver API numbers them.
@@ -242,7 +242,7 @@ impl TensorMap {
     /// Returns the address in shared memory at which the swizzle keeps what would be at another one.
     pub(super) fn swizzled(&self, address: u64) -> u64 {
         // Bits 4 to 6 by bits 7 to 9: as many as number the units within a span.
-        let units = u64::from(self.span / 16).saturating_sub(1);
+        let units = (u64::from(self.span) / UNIT).saturating_sub(1);
         address ^ (address >> 3 & units << 4)
     }
 

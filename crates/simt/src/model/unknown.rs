@@ -44,7 +44,7 @@ pub enum Unknown {
         /// The card's compute capability.
         capability: ComputeCapability,
     },
-    /// Accesses to the shared memory of other blocks that nobody has measured.
+    /// Accesses to the shared memory of other blocks that were not measured.
     Cluster,
     /// Accesses that say what L2 is to keep, where device memory takes part.
     Policies,

@@ -269,7 +269,7 @@ const LOAD_BOX: &str = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbar
 const STORE_BOX: &str =
     "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {%r3, %r4}], [%r1];";
 
-/// What a copy moves, `cuda_driver`'s `copies_by_tensor_map_move_boxes` tests on GPUs too.
+/// `cuda_driver`'s `copies_by_tensor_map_move_boxes` tests the bytes that are moved, on GPUs too.
 #[test]
 fn copies_by_tensor_map_come_as_accesses_of_a_warp() {
     let memory = device();

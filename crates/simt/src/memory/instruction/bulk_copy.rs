@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 
 use super::delivery::Delivery;
 use crate::decode::{Columns, DecodeError, Level};
-use crate::memory::access::{Environment, Request, Target};
+use crate::memory::access::{Environment, Request};
 use crate::memory::barrier::Transactions;
 use crate::memory::columns::Buffer;
 use crate::memory::decoded::Decoded;
@@ -112,19 +112,13 @@ impl BulkCopy {
             unsafe {
                 data.write_bytes(0, 32 * PIECE as usize);
                 if let Some(from) = from {
-                    self.load.access(&row(from), mask, environment, |target, prepared, lanes| {
-                        let Target::Host { base, .. } = target else { return };
-                        for piece in lanes::each(lanes) {
-                            racing::load::<16>(base + prepared.addresses[piece], data.add(16 * piece));
-                        }
+                    self.load.each(&row(from), mask, environment, |piece, address| {
+                        racing::load::<16>(address, data.add(16 * piece));
                     })?;
                 }
                 for &to in to {
-                    self.store.access(&row(to), mask, environment, |target, prepared, lanes| {
-                        let Target::Host { base, .. } = target else { return };
-                        for piece in lanes::each(lanes) {
-                            self.piece(base + prepared.addresses[piece], data.add(16 * piece), byte_mask);
-                        }
+                    self.store.each(&row(to), mask, environment, |piece, address| {
+                        self.piece(address, data.add(16 * piece), byte_mask);
                     })?;
                 }
             }

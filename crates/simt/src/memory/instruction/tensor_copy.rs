@@ -24,7 +24,7 @@ use std::mem::MaybeUninit;
 
 use super::delivery::Delivery;
 use crate::decode::{Columns, DecodeError, Level};
-use crate::memory::access::{Environment, Request, Target};
+use crate::memory::access::{Environment, Request};
 use crate::memory::barrier::Transactions;
 use crate::memory::decoded::Decoded;
 use crate::memory::lanes::{self, AddressOperand, Prepared};
@@ -32,7 +32,7 @@ use crate::memory::lookup::AccessFault;
 use crate::memory::opcode;
 use crate::memory::racing;
 use crate::memory::registers::read_lane;
-use crate::memory::tensor_map::{MOST_DIMENSIONS, TensorMap, WORDS};
+use crate::memory::tensor_map::{MOST_DIMENSIONS, TensorMap, UNIT, WORDS};
 use crate::memory::update::{self, Update};
 use crate::memory::windows::AddressSpace;
 use crate::observe::{Observer, Operation};
@@ -40,9 +40,6 @@ use crate::ptx::op::copies::{TensorAction, TensorCopy as Op};
 use crate::ptx::op::words::{TensorMode, Update as Operator};
 use crate::ptx::{Instruction, ScalarType};
 use crate::registers::{Cell, Slot};
-
-/// Bytes of a unit in shared memory, and the most bytes of a lane's access.
-const UNIT: u64 = 16;
 
 /// A box in shared memory begins at a multiple of this.
 const ALIGNMENT: u64 = 128;
@@ -169,44 +166,30 @@ impl TensorCopy {
         let mut data: Vec<u8> = map.outside().into_iter().cycle().take(bytes).collect();
         for (pieces, bytes) in warps(&pieces(map, corner, 1)) {
             let (prepared, lanes) = addresses(pieces.iter().map(|piece| piece.address), bytes);
-            let request = self.global(Operation::Load, bytes);
-            // SAFETY: what `access` hands out may be accessed, and is aligned; each piece is within the box.
+            // SAFETY: what `each` hands out may be accessed, and is aligned; each piece is within the box.
             unsafe {
-                request.access(&prepared, lanes, environment, |target, prepared, lanes| {
-                    let Target::Host { base, .. } = target else { return };
-                    for lane in lanes::each(lanes) {
-                        let into = data.as_mut_ptr().add(pieces[lane].offset as usize);
-                        let from = base + prepared.addresses[lane];
-                        match bytes {
-                            1 => racing::load::<1>(from, into),
-                            2 => racing::load::<2>(from, into),
-                            4 => racing::load::<4>(from, into),
-                            8 => racing::load::<8>(from, into),
-                            _ => racing::load::<16>(from, into),
-                        }
+                self.global(Operation::Load, bytes).each(&prepared, lanes, environment, |lane, from| {
+                    let into = data.as_mut_ptr().add(pieces[lane].offset as usize);
+                    match bytes {
+                        1 => racing::load::<1>(from, into),
+                        2 => racing::load::<2>(from, into),
+                        4 => racing::load::<4>(from, into),
+                        8 => racing::load::<8>(from, into),
+                        _ => racing::load::<16>(from, into),
                     }
                 })?;
             }
         }
-        for &place in places {
-            for units in units(map).chunks(32) {
-                let (prepared, lanes) =
-                    addresses(units.iter().map(|offset| map.swizzled(place + offset)), UNIT as u32);
-                // SAFETY: as above; a unit is within the box.
-                unsafe {
-                    self.shared(Operation::Store).access(
-                        &prepared,
-                        lanes,
-                        environment,
-                        |target, prepared, lanes| {
-                            let Target::Host { base, .. } = target else { return };
-                            for lane in lanes::each(lanes) {
-                                let from = data.as_ptr().add(units[lane] as usize);
-                                racing::store::<16>(base + prepared.addresses[lane], from);
-                            }
-                        },
-                    )?;
-                }
+        let units = units(map);
+        for (&place, units) in
+            places.iter().flat_map(|place| units.chunks(32).map(move |units| (place, units)))
+        {
+            let (prepared, lanes) = swizzled(map, place, units);
+            // SAFETY: as above; a unit is within the box.
+            unsafe {
+                self.shared(Operation::Store).each(&prepared, lanes, environment, |lane, to| {
+                    racing::store::<16>(to, data.as_ptr().add(units[lane] as usize));
+                })?;
             }
         }
         Ok(())
@@ -223,45 +206,27 @@ impl TensorCopy {
     ) -> Result<(), AccessFault> {
         let mut data = vec![0_u8; (map.pitch() * map.rows()) as usize];
         for units in units(map).chunks(32) {
-            let (prepared, lanes) =
-                addresses(units.iter().map(|offset| map.swizzled(own + offset)), UNIT as u32);
-            // SAFETY: what `access` hands out may be accessed, and is aligned; a unit is within the box.
+            let (prepared, lanes) = swizzled(map, own, units);
+            // SAFETY: what `each` hands out may be accessed, and is aligned; a unit is within the box.
             unsafe {
-                self.shared(Operation::Load).access(
-                    &prepared,
-                    lanes,
-                    environment,
-                    |target, prepared, lanes| {
-                        let Target::Host { base, .. } = target else { return };
-                        for lane in lanes::each(lanes) {
-                            let into = data.as_mut_ptr().add(units[lane] as usize);
-                            racing::load::<16>(base + prepared.addresses[lane], into);
-                        }
-                    },
-                )?;
+                self.shared(Operation::Load).each(&prepared, lanes, environment, |lane, from| {
+                    racing::load::<16>(from, data.as_mut_ptr().add(units[lane] as usize));
+                })?;
             }
         }
         let operation = if update.is_some() { Operation::Reduction } else { Operation::Store };
         let element = map.element.bytes() as usize;
         for pieces in pieces(map, corner, UNIT).chunks(32) {
             let (prepared, lanes) = addresses(pieces.iter().map(|piece| piece.address), UNIT as u32);
-            let request = self.global(operation, UNIT as u32);
             // SAFETY: as above; a piece is a unit within the box.
             unsafe {
-                request.access(&prepared, lanes, environment, |target, prepared, lanes| {
-                    let Target::Host { base, .. } = target else { return };
-                    for lane in lanes::each(lanes) {
-                        let from = data.as_ptr().add(pieces[lane].offset as usize);
-                        let to = base + prepared.addresses[lane];
-                        let Some(update) = update else {
-                            racing::store::<16>(to, from);
-                            continue;
-                        };
-                        for start in (0..UNIT as usize).step_by(element) {
-                            let mut value = [0_u8; 8];
-                            from.add(start).copy_to_nonoverlapping(value.as_mut_ptr(), element);
-                            (update.one)(to + start as u64, u64::from_le_bytes(value), 0);
-                        }
+                self.global(operation, UNIT as u32).each(&prepared, lanes, environment, |lane, to| {
+                    let from = data.as_ptr().add(pieces[lane].offset as usize);
+                    let Some(update) = update else { return racing::store::<16>(to, from) };
+                    for start in (0..UNIT as usize).step_by(element) {
+                        let mut value = [0_u8; 8];
+                        from.add(start).copy_to_nonoverlapping(value.as_mut_ptr(), element);
+                        (update.one)(to + start as u64, u64::from_le_bytes(value), 0);
                     }
                 })?;
             }
@@ -311,6 +276,11 @@ fn update_of(operator: Operator, map: &TensorMap) -> Result<Update, String> {
 fn units(map: &TensorMap) -> Vec<u64> {
     let of_row = |row: u64| (0..map.row_bytes()).step_by(UNIT as usize).map(move |at| row * map.pitch() + at);
     (0..map.rows()).flat_map(of_row).collect()
+}
+
+/// Returns the addresses of units of a box in shared memory as those of a warp, and its mask.
+fn swizzled(map: &TensorMap, start: u64, units: &[u64]) -> (Prepared, u32) {
+    addresses(units.iter().map(|offset| map.swizzled(start + offset)), UNIT as u32)
 }
 
 /// Returns what a box at a corner has within the array, in the order of the box. Rows of the array end at a multiple of
@@ -365,7 +335,7 @@ fn addresses(list: impl ExactSizeIterator<Item = u64> + Clone, bytes: u32) -> (P
     (Prepared::of(addresses, mask, bytes), mask)
 }
 
-/// Decodes a copy by tensor map; `None` for a prefetch, whose addresses are checked by nobody.
+/// Decodes a copy by tensor map; `None` for a prefetch, whose addresses are not checked.
 pub(super) fn decode(
     instruction: &Instruction,
     op: &Op,
