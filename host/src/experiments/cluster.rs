@@ -143,12 +143,8 @@ impl Experiment for Cluster {
         };
         let mut points = Vec::new();
         for kernel in KERNELS.iter().filter(|kernel| request.wants(kernel.info.name)) {
-            match own::why_not(kernel.info.name, device) {
-                Some(reason) if request.names(kernel.info.name) => {
-                    bail!("{} cannot be launched: {reason}", kernel.info.name)
-                }
-                Some(_) => continue,
-                None => {}
+            if !own::runs(kernel.info.name, device, request.names(kernel.info.name))? {
+                continue;
             }
             for &size in sizes.iter().filter(|size| kernel.reaches || **size == 1) {
                 let point = (kernel.point)(size, amount.blocks, &amount);

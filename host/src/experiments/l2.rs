@@ -12,7 +12,7 @@ use crate::{
     device::{Backend, DeviceInfo},
     kernels::own,
 };
-use anyhow::{Result, bail};
+use anyhow::Result;
 use cuda_driver::ext;
 use cust::context::CurrentContext;
 use gpu_kernels::unchecked::l2::{
@@ -159,11 +159,9 @@ impl Experiment for L2 {
         check_size(&[self], request)?;
         let modelled = device.backend() == Backend::Modelled;
         let all = request.scale != Scale::Quick;
-        let is_possible = |kernel: KernelInfo| match own::why_not(kernel.name, device) {
-            Some(reason) if request.names(kernel.name) => {
-                bail!("{} cannot be launched: {reason}", kernel.name)
-            }
-            reason => Ok(reason.is_none() && request.wants(kernel.name)),
+        let is_possible = |kernel: KernelInfo| {
+            own::runs(kernel.name, device, request.names(kernel.name))
+                .map(|runs| runs && request.wants(kernel.name))
         };
         let threads = match request.scale {
             Scale::Small => SMALL_THREADS,

@@ -10,7 +10,7 @@ use crate::{
     kernels::own,
     verify::Expected,
 };
-use anyhow::{Result, bail};
+use anyhow::Result;
 use gpu_kernels::occupancy::{WORDS, in_flight_1, in_flight_2, in_flight_4, in_flight_8, in_flight_words};
 use record::{Parameters, Record};
 use report::{Article, Picture};
@@ -148,12 +148,8 @@ impl Experiment for Occupancy {
             Scale::Full => &RINGS,
         };
         for kernel in COPIES.iter().filter(|kernel| is_wanted(kernel.info.name, request, device)) {
-            match own::why_not(kernel.info.name, device) {
-                Some(reason) if request.names(kernel.info.name) => {
-                    bail!("{} cannot be launched: {reason}", kernel.info.name)
-                }
-                Some(_) => continue,
-                None => {}
+            if !own::runs(kernel.info.name, device, request.names(kernel.info.name))? {
+                continue;
             }
             let request = Request { bytes, ..request.clone() };
             for &(stages, blocks) in rings {

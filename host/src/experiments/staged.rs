@@ -136,12 +136,8 @@ impl Experiment for Async {
         };
         let mut points = Vec::new();
         for kernel in KERNELS.iter().filter(|kernel| request.wants(kernel.info.name)) {
-            match own::why_not(kernel.info.name, device) {
-                Some(reason) if request.names(kernel.info.name) => {
-                    bail!("{} cannot be launched: {reason}", kernel.info.name)
-                }
-                Some(_) => continue,
-                None => {}
+            if !own::runs(kernel.info.name, device, request.names(kernel.info.name))? {
+                continue;
             }
             for &block in &blocks {
                 for stages in STAGES {

@@ -10,7 +10,7 @@ use crate::{
     kernels::own,
     verify::Expected,
 };
-use anyhow::{Result, bail};
+use anyhow::Result;
 use cuda_launch::{Kernel, Slice};
 use gpu_kernels::{
     launch::launch_empty,
@@ -133,16 +133,11 @@ impl Experiment for Launch {
                 add(one, GRAPH, point);
             }
         }
-        match own::why_not(DEPENDENT.name, device) {
-            Some(reason) if request.names(DEPENDENT.name) => {
-                bail!("{} cannot be launched: {reason}", DEPENDENT.name)
+        let is_named = request.names(DEPENDENT.name);
+        if own::runs(DEPENDENT.name, device, is_named)? && request.wants(DEPENDENT.name) {
+            for handed in [CALLS, GRAPH, OVERLAPPING] {
+                add(one, handed, empty::<launch_dependent>);
             }
-            None if request.wants(DEPENDENT.name) => {
-                for handed in [CALLS, GRAPH, OVERLAPPING] {
-                    add(one, handed, empty::<launch_dependent>);
-                }
-            }
-            _ => {}
         }
         Ok(points)
     }

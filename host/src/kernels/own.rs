@@ -7,7 +7,7 @@
 
 use super::{Artefact, all, driver_of, edited};
 use crate::device::{Backend, DeviceInfo};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use simt::ptx::{self, FunctionKind, Item};
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -110,6 +110,17 @@ pub(crate) fn why_not(kernel: &str, device: &DeviceInfo) -> Option<String> {
             artefact.needs()
         )
     })
+}
+
+/// Whether a device runs a kernel of an experiment, which leaves it out otherwise.
+///
+/// # Errors
+/// The device cannot run it, and the user asked for it by name.
+pub(crate) fn runs(kernel: &str, device: &DeviceInfo, is_named: bool) -> Result<bool> {
+    match why_not(kernel, device) {
+        Some(reason) if is_named => bail!("{kernel} cannot be launched: {reason}"),
+        reason => Ok(reason.is_none()),
+    }
 }
 
 /// Notes on those of the kernels that the device cannot run: those with the same reason in one.
