@@ -69,12 +69,12 @@ impl BankRule {
     /// applied literally, which makes a stride of three 4-byte words two-way, although the guide claims elsewhere that
     /// no pattern is worse than on 2.x.
     pub fn wavefronts(self, request: &Request<'_>) -> Wavefronts {
-        let bytes = request.bytes as usize;
+        let width = self.width(request);
         match self {
             Self::Sixteen => sixteen(request),
             Self::Fermi => {
-                let mut wavefronts = thirty_two(request, LANES / (bytes / 4).max(1), four_byte_word);
-                if bytes == 16 {
+                let mut wavefronts = thirty_two(request, width, four_byte_word);
+                if request.bytes == 16 {
                     wavefronts.taken += wavefronts.ideal;
                 }
                 wavefronts
@@ -84,12 +84,22 @@ impl BankRule {
                     BankMode::FourBytes => kepler_four_byte_word,
                     BankMode::EightBytes => kepler_eight_byte_word,
                 };
-                thirty_two(request, LANES / (bytes / 8).max(1), cell)
+                thirty_two(request, width, cell)
             }
+            Self::ThirtyTwo => thirty_two(request, width, four_byte_word),
+        }
+    }
+
+    /// Returns the lanes of a part of the request, of which [`Self::wavefronts`] tells.
+    pub(crate) fn width(self, request: &Request<'_>) -> usize {
+        let bytes = request.bytes as usize;
+        match self {
+            Self::Sixteen => LANES / 2,
+            Self::Fermi => LANES / (bytes / 4).max(1),
+            Self::Kepler(_) => LANES / (bytes / 8).max(1),
             Self::ThirtyTwo => {
                 let width = LANES / (bytes / 4).max(1);
-                let width = if bytes > 4 && is_paired(request) { 2 * width } else { width };
-                thirty_two(request, width, four_byte_word)
+                if bytes > 4 && is_paired(request) { 2 * width } else { width }
             }
         }
     }

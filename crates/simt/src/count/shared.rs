@@ -14,6 +14,9 @@ const PATIENCE: u32 = 8;
 /// One of as many requests is cached then.
 const RARELY: u32 = 16;
 
+/// Bytes of all banks' words.
+const ROW: u64 = 128;
+
 /// A cache of the wavefronts of each instruction's last request. They depend only on the lanes' distances and on the
 /// bank at which the request begins, and most instructions repeat one pattern. Where data decides about the addresses
 /// and none repeats, the cache is left alone but for two requests of sixteen.
@@ -101,7 +104,7 @@ impl SharedMemory {
     }
 }
 
-/// Returns the wavefronts by the rule, by vectors in the most frequent case.
+/// Returns the wavefronts by the rule, by vectors in the most frequent cases.
 #[inline(never)]
 fn count(rule: BankRule, level: Level, request: &Request<'_>, by_rounds: bool) -> Wavefronts {
     let (mut wavefronts, rounds) = if matches!(rule, BankRule::ThirtyTwo | BankRule::Fermi)
@@ -112,12 +115,50 @@ fn count(rule: BankRule, level: Level, request: &Request<'_>, by_rounds: bool) -
         (Wavefronts { taken, ideal: 1 }, rounds)
     } else {
         let rounds = if by_rounds { AtomicConflicts::new(request).rounds } else { 0 };
-        (rule.wavefronts(request), rounds)
+        (of_words(rule, level, request).unwrap_or_else(|| rule.wavefronts(request)), rounds)
     };
     if by_rounds {
         wavefronts.taken = wavefronts.taken.max(rounds);
     }
     wavefronts
+}
+
+/// Counts a request of several words a lane, from 5.0 on. Lanes that access different words of 8 or 16 bytes conflict if their
+/// first banks are the same. So such words are numbered as if each were one of 4 bytes in the first of its banks:
+///
+/// ```text
+/// 16 bytes at    0  16  32  ..  112  128  144
+/// bank           0   1   2  ..    7    0    1
+/// ```
+///
+/// `None` for other requests, and without AVX2.
+fn of_words(rule: BankRule, level: Level, request: &Request<'_>) -> Option<Wavefronts> {
+    let bytes = u64::from(request.bytes);
+    if rule != BankRule::ThirtyTwo || !matches!(bytes, 8 | 16) {
+        return None;
+    }
+    let (shift, of_row) = (bytes.trailing_zeros(), ROW / bytes);
+    let words = request.addresses.map(|address| {
+        let word = address >> shift;
+        word / of_row * ROW + word % of_row * 4
+    });
+    let width = rule.width(request);
+    let mut wavefronts = Wavefronts::default();
+    for start in (0..LANES).step_by(width) {
+        let part = request.active & (((1_u64 << width) - 1) << start) as u32;
+        if part == 0 {
+            continue;
+        }
+        let lanes = (start..start + width).filter(|lane| part >> lane & 1 == 1);
+        let banks = lanes.fold(0_u32, |banks, lane| banks | 1 << (words[lane] / 4 % 32));
+        wavefronts.ideal += 1;
+        wavefronts.taken += if banks.count_ones() == part.count_ones() {
+            1
+        } else {
+            worst_bank_and_word(&words, part, level)?[0]
+        };
+    }
+    Some(wavefronts)
 }
 
 /// Returns true if all active lanes lie at these distances from the first.
@@ -147,4 +188,34 @@ fn all_same(distances: &Addresses, first: u64, request: &Request<'_>) -> bool {
 #[target_feature(enable = "avx2")]
 fn all_same_avx2(distances: &Addresses, first: u64, request: &Request<'_>) -> bool {
     all_same(distances, first, request)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::count::distinct::tests::requests;
+
+    #[test]
+    fn vectors_count_what_the_rule_does() {
+        for (addresses, active) in requests() {
+            for bytes in [8, 16] {
+                // As they are, by pairs of lanes, and all adjacent but a few.
+                let aligned = addresses.map(|address| address / bytes * bytes);
+                let paired = std::array::from_fn(|lane| aligned[lane & !1]);
+                let adjacent =
+                    std::array::from_fn(|lane| aligned[0] + (lane as u64 ^ (active as u64 % 2)) * bytes);
+                for (addresses, access) in [
+                    (&aligned, Access::Store),
+                    (&aligned, Access::Load),
+                    (&paired, Access::Load),
+                    (&adjacent, Access::Load),
+                ] {
+                    let request = Request { addresses, active, bytes: bytes as u32, access };
+                    let rule = BankRule::ThirtyTwo;
+                    let found = count(rule, Level::detect(), &request, false);
+                    assert_eq!(found, rule.wavefronts(&request), "{request:x?}");
+                }
+            }
+        }
+    }
 }

@@ -107,26 +107,39 @@ impl Object {
         // SAFETY: what `access` hands out may be accessed, and is aligned.
         unsafe {
             self.request.access(prepared, mask, environment, |target, prepared, lanes| {
+                let base = match target {
+                    Target::Host { base, space: Space::Shared } => Some(base),
+                    _ => None,
+                };
+                // The object of the lanes before, which mostly share one, and its address.
+                let (mut at, mut bits) = (None, 0_u64);
+                let write_back = |at: Option<u64>, bits: &u64| {
+                    if let Some(at) = at {
+                        racing::store::<8>(at, (&raw const *bits).cast());
+                    }
+                };
                 for lane in lanes::each(lanes) {
                     if fault.is_some() {
-                        return;
+                        break;
                     }
-                    let outcome = match target {
-                        Target::Host { base, space: Space::Shared } => {
-                            let at = base + prepared.addresses[lane];
-                            let mut bits = 0_u64;
+                    let of_lane = base.map(|base| base + prepared.addresses[lane]);
+                    if of_lane != at {
+                        write_back(at, &bits);
+                        at = of_lane;
+                        if let Some(at) = at {
                             racing::load::<8>(at, (&raw mut bits).cast());
-                            let outcome = visit(&mut bits, lane);
-                            racing::store::<8>(at, (&raw const bits).cast());
-                            outcome
                         }
-                        _ => Err("mbarrier at an address that is not in shared memory".to_owned()),
+                    }
+                    let outcome = match at {
+                        Some(_) => visit(&mut bits, lane),
+                        None => Err("mbarrier at an address that is not in shared memory".to_owned()),
                     };
                     match outcome {
                         Ok(event) => events[lane] = event,
                         Err(what) => fault = Some(AccessFault::illegal(lane, what)),
                     }
                 }
+                write_back(at, &bits);
             })?;
         }
         if O::SYNCHRONISATION {

@@ -162,8 +162,8 @@ impl TensorCopy {
         places: &[u64],
         environment: &mut Environment<'_, O>,
     ) -> Result<(), AccessFault> {
-        let bytes = (map.pitch() * map.rows()) as usize;
-        let mut data: Vec<u8> = map.outside().into_iter().cycle().take(bytes).collect();
+        let mut data = vec![map.outside(); (map.pitch() * map.rows()) as usize / 2];
+        let data = data.as_flattened_mut();
         for (pieces, bytes) in warps(&pieces(map, corner, 1)) {
             let (prepared, lanes) = addresses(pieces.iter().map(|piece| piece.address), bytes);
             // SAFETY: what `each` hands out may be accessed, and is aligned; each piece is within the box.
@@ -181,9 +181,8 @@ impl TensorCopy {
             }
         }
         let units = units(map);
-        for (&place, units) in
-            places.iter().flat_map(|place| units.chunks(32).map(move |units| (place, units)))
-        {
+        let to_each = places.iter().flat_map(|place| units.chunks(32).map(move |units| (place, units)));
+        for (&place, units) in to_each {
             let (prepared, lanes) = swizzled(map, place, units);
             // SAFETY: as above; a unit is within the box.
             unsafe {
@@ -274,8 +273,12 @@ fn update_of(operator: Operator, map: &TensorMap) -> Result<Update, String> {
 
 /// Returns the offsets of a box's units of 16 bytes, row by row.
 fn units(map: &TensorMap) -> Vec<u64> {
-    let of_row = |row: u64| (0..map.row_bytes()).step_by(UNIT as usize).map(move |at| row * map.pitch() + at);
-    (0..map.rows()).flat_map(of_row).collect()
+    let (rows, of_row) = (map.rows(), map.row_bytes() / UNIT);
+    let mut units = Vec::with_capacity((rows * of_row) as usize);
+    for row in 0..rows {
+        units.extend((0..of_row).map(|unit| row * map.pitch() + unit * UNIT));
+    }
+    units
 }
 
 /// Returns the addresses of units of a box in shared memory as those of a warp, and its mask.
@@ -292,10 +295,10 @@ fn pieces(map: &TensorMap, corner: [i64; MOST_DIMENSIONS], granule: u64) -> Vec<
     let first = (corner[0] * element).clamp(0, end);
     let last = (corner[0] * element + map.row_bytes() as i64).clamp(0, end);
     let bytes = (last - first) as u64;
-    let mut pieces = Vec::new();
     if bytes == 0 {
-        return pieces;
+        return Vec::new();
     }
+    let mut pieces = Vec::with_capacity((map.rows() * bytes.div_ceil(UNIT)) as usize);
     'rows: for row in 0..map.rows() {
         let mut rest = row;
         let mut address = map.address.wrapping_add(first as u64);
