@@ -706,3 +706,45 @@ fn edited_kernels_that_do_not_compile_end_the_run() {
     let error = failure(coalesce(&arguments).env("COALESCE_KERNEL_BUILDER", "/bin/false"));
     assert!(error.contains("the edited kernels did not compile"), "{error}");
 }
+
+#[test]
+fn compiled_code_is_kept_for_later_processes() {
+    if std::env::var_os("COALESCE_LLVM").is_some_and(|path| path.is_empty()) {
+        eprintln!("left out: an empty COALESCE_LLVM says that nothing compiles kernels");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let code = folder.path().join("code");
+    let printed = |arguments: &[&str], code: &Path| {
+        let mut command = coalesce(arguments);
+        command.env("COALESCE_TIER", "compiled").env("COALESCE_CODE", code);
+        let Outcome { status, out, err } = outcome(&mut command);
+        assert_eq!((status, err.as_str()), (Some(0), ""), "{arguments:?}");
+        out
+    };
+    let copies = ["run", "copy", "--device", "sim:h200", "--bytes", "64KiB", "--format", "json"];
+    let files = || {
+        let files = fs::read_dir(&code).expect("the folder is made");
+        let mut files: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
+        files.sort();
+        files.into_iter().map(|path| (fs::read(&path).expect("a file"), path)).collect::<Vec<_>>()
+    };
+    let first = printed(&copies, &code);
+    let kept = files();
+    // At least a kernel for each row but the driver's own copy.
+    assert!(kept.len() + 1 >= first.lines().count(), "{} files", kept.len());
+    assert!(first.lines().count() > 1);
+    assert_eq!((printed(&copies, &code), files()), (first.clone(), kept.clone()));
+    // What is damaged is made and kept again.
+    for (content, path) in &kept {
+        fs::write(path, &content[..content.len() - 1]).expect("written");
+    }
+    assert_eq!((printed(&copies, &code), files()), (first.clone(), kept));
+    assert_eq!(printed(&copies, Path::new("")), first);
+    let says = |code: &Path, words: &str| {
+        let devices = printed(&["devices"], code);
+        assert!(devices.contains(words), "{devices}");
+    };
+    says(&code, &format!("code kept in {}", code.display()));
+    says(Path::new(""), "no code kept");
+}

@@ -8,7 +8,8 @@
 //! The way of a kernel: [`graph`] finds blocks and live registers, [`regions`] what code executes while lanes are apart,
 //! [`columns`] what registers and constants instructions read, [`shapes`] what is uniform and affine. [`emit`] writes LLVM's text of blocks and [`masked`] of divergent regions, by
 //! [`arithmetic`], [`collectives`], [`access`], [`partial`], [`reductions`] (with [`sums`]), [`report`] and [`transfers`], in the
-//! forms of [`value`]. [`llvm`] makes machine code of it, [`code`] keeps it, and [`enter`] runs it.
+//! forms of [`value`]. [`llvm`] makes machine code of it, or finds it where an earlier process left it
+//! ([`code_cache`]), [`code`] keeps it, and [`enter`] runs it.
 
 mod access;
 mod apart;
@@ -16,6 +17,7 @@ mod arithmetic;
 mod block;
 mod callbacks;
 mod code;
+mod code_cache;
 mod collectives;
 mod columns;
 mod comparisons;

@@ -4,6 +4,7 @@
 //! which are made canonical where they can be seen; on `f64`, a result that is NaN is computed again by a call.
 
 use super::columns::Operand;
+use super::context::at;
 use super::emit::Emitter;
 use super::homes::{has_machine_form, is_plain, is_plain_single};
 use super::integers::INVERTS;
@@ -40,15 +41,21 @@ impl Emitter<'_> {
     /// Emits a call of the interpreter's function.
     pub(super) fn call(&mut self, pc: u32, arithmetic: &Arithmetic, mask: Option<&str>) {
         self.give_columns(pc, mask);
-        let run = arithmetic.run as usize;
         let slots = match &self.program.steps[pc as usize].action {
             super::super::step::Action::Arithmetic(stored) => (&raw const stored.slots).expose_provenance(),
             _ => unreachable!("the step is arithmetic"),
         };
+        // By a table: text with addresses would differ from process to process.
+        let call = self.let_(format!("getelementptr i8, ptr %c, i64 {}", at::CALLS));
+        let calls = self.let_(format!("load ptr, ptr {call}"));
+        let place = self.calls.len() * size_of::<[usize; 2]>();
+        self.calls.push([arithmetic.run as usize, slots]);
+        let [run, slots] = [place, place + size_of::<usize>()].map(|place| {
+            let place = self.let_(format!("getelementptr i8, ptr {calls}, i64 {place}"));
+            self.let_(format!("load ptr, ptr {place}"))
+        });
         let lanes = mask.unwrap_or("-1");
-        self.emit(format!(
-            "call void inttoptr (i64 {run} to ptr)(ptr %f, ptr inttoptr (i64 {slots} to ptr), i32 {lanes})"
-        ));
+        self.emit(format!("call void {run}(ptr %f, ptr {slots}, i32 {lanes})"));
         self.take_columns(pc, mask);
     }
 

@@ -28,10 +28,12 @@ pub(in super::super) struct Native {
 pub(in super::super) struct Tables {
     first: u32,
     end: u32,
+    /// The interpreter's functions that code calls, each with the address of its slots.
+    pub(super) calls: Vec<[usize; 2]>,
     /// True if code uses the observer's tallies.
     pub(super) tallied: bool,
-    /// Number of each entry, by its step.
-    entries: BTreeMap<u32, u32>,
+    /// Number of the entry at each step, by its distance from the first.
+    entries: Vec<Option<u32>>,
     pub(super) blocks: Vec<Counted>,
     /// Guarded steps, in the order of their counters.
     pub(super) guarded: Vec<u32>,
@@ -45,8 +47,9 @@ pub(in super::super) struct Tables {
     live: Live,
     /// The registers that lanes need which are apart where code stops before a step.
     apart: Live,
-    /// Barriers of the whole block that read no register, with their numbers.
-    barriers: BTreeMap<u32, u32>,
+    /// Number of the barrier at each step, likewise: of barriers of the whole block that read no register.
+    barriers: Vec<Option<u32>>,
+    has_barriers: bool,
     /// Columns of the frame alone that are 0 at the start.
     pub(super) zeroed: Vec<Slot>,
     /// True if warps may start in code: no register that is tracked may be read before it is written.
@@ -103,7 +106,8 @@ impl Prepared {
         }
         let emitter =
             Emitter::new(program, &graph, &columns, &shapes, &splits, (key, summed(program, &graph)));
-        let Emitted { text, accesses, guarded, exits, apart, tallied } = emitter.function(&llvm.attributes());
+        let Emitted { text, accesses, calls, guarded, exits, apart, tallied } =
+            emitter.function(&llvm.attributes());
         if let Ok(folder) = std::env::var("COALESCE_LLVM_DUMP") {
             // For those who work on this code.
             let _ = std::fs::write(format!("{folder}/{}.ll", function.name), &text);
@@ -121,19 +125,25 @@ impl Prepared {
                 _ => None,
             },
         });
-        let barriers = steps.filter_map(|pc| match program.steps[pc as usize].action {
+        let mut entries = vec![None; steps.len()];
+        for (number, pc) in (0..).zip(&graph.entries) {
+            entries[(pc - function.first) as usize] = Some(number);
+        }
+        let barrier = |pc: u32| match program.steps[pc as usize].action {
             Action::Rare(rare) if program.steps[pc as usize].guard == 0 => {
-                Some((pc, plain_barrier(function, &program.rare[rare as usize])?))
+                plain_barrier(function, &program.rare[rare as usize])
             }
             _ => None,
-        });
+        };
+        let barriers: Vec<Option<u32>> = steps.map(barrier).collect();
         let is_guarded = (function.first..function.end).map(|pc| guarded.contains(&pc)).collect();
         let zeroed = function.undefined_at_start.iter().filter(|slot| graph.register(slot.cell).is_none());
         let tables = Tables {
             first: function.first,
             end: function.end,
+            calls,
             tallied,
-            entries: graph.entries.iter().copied().zip(0..).collect(),
+            entries,
             blocks: blocks.collect(),
             guarded,
             is_guarded,
@@ -141,7 +151,8 @@ impl Prepared {
             access_steps: accesses,
             live,
             apart,
-            barriers: barriers.collect(),
+            has_barriers: barriers.iter().any(Option::is_some),
+            barriers,
             zeroed: zeroed.copied().collect(),
             starts: !key.tracks || function.undefined_at_start.is_empty(),
         };
@@ -177,9 +188,15 @@ impl Native {
 }
 
 impl Tables {
+    /// Returns the number that a list has for a step, which may be another function's.
+    #[inline(always)]
+    fn at_step(&self, numbers: &[Option<u32>], pc: u32) -> Option<u32> {
+        numbers.get(pc.wrapping_sub(self.first) as usize).copied().flatten()
+    }
+
     /// Returns the number of the entry at a step.
     pub(super) fn entry_at(&self, pc: u32) -> Option<u32> {
-        self.entries.get(&pc).copied()
+        self.at_step(&self.entries, pc)
     }
 
     #[inline(always)]
@@ -219,12 +236,12 @@ impl Tables {
 
     /// Returns the number of the barrier at a step, if it is one of the whole block that reads no register.
     pub(super) fn barrier_at(&self, pc: u32) -> Option<u32> {
-        self.barriers.get(&pc).copied()
+        self.at_step(&self.barriers, pc)
     }
 
     #[inline(always)]
     pub(super) fn has_barriers(&self) -> bool {
-        !self.barriers.is_empty()
+        self.has_barriers
     }
 
     /// Returns true if a step is a guarded one, whose threads code counts.

@@ -10,6 +10,8 @@ use crate::registers::Cell;
 /// The state that compiled code reads and writes, by offset. One per worker.
 #[repr(C)]
 pub(super) struct Shared {
+    /// The interpreter's functions that the kernel's code calls, each with the address of its slots.
+    pub(super) calls: *const [usize; 2],
     /// The launch's parameters.
     pub(super) parameters: *const u8,
     /// Shared memory of the block: the host's address, and its bytes.
@@ -124,6 +126,7 @@ impl Counter {
 pub(super) mod at {
     use super::{Callbacks, Shared, offset_of};
 
+    pub(crate) const CALLS: usize = offset_of!(Shared, calls);
     pub(crate) const PARAMETERS: usize = offset_of!(Shared, parameters);
     pub(crate) const SHARED: usize = offset_of!(Shared, shared);
     pub(crate) const SHARED_BYTES: usize = offset_of!(Shared, shared_bytes);

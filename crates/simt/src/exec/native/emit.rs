@@ -87,6 +87,8 @@ pub(super) struct Emitter<'a> {
     pub(super) apart: BTreeMap<u32, BTreeSet<usize>>,
     /// Numbers of accesses, for their bounds.
     pub(super) accesses: Accesses,
+    /// The interpreter's functions that code calls, each with the address of its slots.
+    pub(super) calls: Vec<[usize; 2]>,
     /// Guarded steps, in the order of their counters.
     pub(super) guarded: Vec<u32>,
     pub(super) exits: BTreeSet<(u32, u32)>,
@@ -125,6 +127,7 @@ impl<'a> Emitter<'a> {
             open: Vec::new(),
             apart: BTreeMap::new(),
             accesses: Vec::new(),
+            calls: Vec::new(),
             guarded: Vec::new(),
             exits: BTreeSet::new(),
             tallied: false,
@@ -195,8 +198,8 @@ impl<'a> Emitter<'a> {
             text.push('\n');
         }
         text.push_str("!0 = !{}\n!1 = !{!\"branch_weights\", i32 100000, i32 1}\n");
-        let Self { accesses, guarded, exits, apart, tallied, .. } = self;
-        Emitted { text, accesses, guarded, exits, apart, tallied }
+        let Self { accesses, calls, guarded, exits, apart, tallied, .. } = self;
+        Emitted { text, accesses, calls, guarded, exits, apart, tallied }
     }
 
     pub(super) fn name(&mut self) -> u32 {
@@ -472,6 +475,7 @@ enum Guard {
 pub(super) struct Emitted {
     pub(super) text: String,
     pub(super) accesses: Accesses,
+    pub(super) calls: Vec<[usize; 2]>,
     pub(super) guarded: Vec<u32>,
     /// The steps before which code stops, with the reasons.
     pub(super) exits: BTreeSet<(u32, u32)>,

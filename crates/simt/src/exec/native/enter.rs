@@ -98,6 +98,7 @@ impl Default for State {
     fn default() -> Self {
         Self {
             shared: Box::new(Shared {
+                calls: std::ptr::null(),
                 parameters: std::ptr::null(),
                 shared: 0,
                 shared_bytes: 0,
@@ -282,6 +283,7 @@ impl<O: Observer> Runner<'_, O> {
             shared.counters = state.counters.as_mut_ptr();
             shared.callbacks = Callbacks::of::<O>();
         }
+        shared.calls = native.calls.as_ptr();
         shared.shared = memory_of_block;
         shared.shared_bytes = bytes;
     }

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
+use super::code_cache::code_cache;
 use crate::decode::Level;
 
 type Raw = *mut c_void;
@@ -43,6 +44,8 @@ functions! {
     LLVMContextCreate() -> Raw;
     LLVMContextDispose(Raw);
     LLVMCreateMemoryBufferWithMemoryRangeCopy(*const c_char, usize, *const c_char) -> Raw;
+    LLVMGetBufferStart(Raw) -> *const u8;
+    LLVMGetBufferSize(Raw) -> usize;
     LLVMParseIRInContext(Raw, Raw, *mut Raw, *mut *mut c_char) -> c_int;
     LLVMDisposeModule(Raw);
     LLVMSetTarget(Raw, *const c_char);
@@ -213,7 +216,7 @@ impl Llvm {
         }
     }
 
-    /// Describes the library and the vectors: `LLVM 22.1.2, AVX2`.
+    /// Describes the library, the vectors and where code is kept: `LLVM 22.1.2, AVX2, code kept in /home/me/.cache/coalesce/code`.
     pub(crate) fn describe(&self) -> String {
         let [major, minor, patch] = self.version;
         let vectors = match self.vector_bits {
@@ -221,7 +224,11 @@ impl Llvm {
             256 => "AVX2",
             _ => "AVX-512",
         };
-        format!("LLVM {major}.{minor}.{patch}, {vectors}")
+        let kept = match code_cache() {
+            Some(cache) => format!("code kept in {}", cache.folder().display()),
+            None => "no code kept".to_owned(),
+        };
+        format!("LLVM {major}.{minor}.{patch}, {vectors}, {kept}")
     }
 
     /// Returns the attributes that functions need so that vectors of this width are used.
@@ -235,7 +242,7 @@ impl Llvm {
     /// # Errors
     /// LLVM's message.
     pub(super) fn compile(&'static self, text: &str, entry: &CStr) -> Result<Code, String> {
-        let object = self.object(text)?;
+        let object = self.kept_object(text)?;
         let functions = &self.functions;
         // SAFETY: each handle is used as LLVM's documentation says, once; the linker takes the object.
         unsafe {
@@ -253,15 +260,47 @@ impl Llvm {
         }
     }
 
+    /// Returns a memory buffer with the object file of a module, which is made unless the user's cache has it.
+    fn kept_object(&self, text: &str) -> Result<Raw, String> {
+        let Some(cache) = code_cache() else { return self.object(text) };
+        let [major, minor, patch] = self.version;
+        let (processor, features) = (self.processor.to_string_lossy(), self.features.to_string_lossy());
+        let source = format!(
+            "; LLVM {major}.{minor}.{patch}, {TRIPLE:?}, {processor}, {features}\n\
+             ; {PASSES:?}, {CODEGEN_LEVEL}, {PIC}, {SMALL}\n{text}"
+        );
+        if let Some(object) = cache.find(&source) {
+            return Ok(self.buffer(&object));
+        }
+        let object = self.object(text)?;
+        let functions = &self.functions;
+        // SAFETY: the buffer is there, and nothing changes it.
+        let bytes = unsafe {
+            std::slice::from_raw_parts(
+                (functions.LLVMGetBufferStart)(object),
+                (functions.LLVMGetBufferSize)(object),
+            )
+        };
+        cache.keep(&source, bytes);
+        Ok(object)
+    }
+
+    /// Returns a memory buffer with a copy of these bytes.
+    fn buffer(&self, bytes: &[u8]) -> Raw {
+        // SAFETY: the bytes are copied before this returns.
+        unsafe {
+            let copy = self.functions.LLVMCreateMemoryBufferWithMemoryRangeCopy;
+            copy(bytes.as_ptr().cast(), bytes.len(), c"kernel".as_ptr())
+        }
+    }
+
     /// Returns a memory buffer with the object file of a module.
     fn object(&self, text: &str) -> Result<Raw, String> {
         let functions = &self.functions;
         // SAFETY: each handle is used as LLVM's documentation says, and disposed of once; parsing takes the buffer.
         unsafe {
             let context = (functions.LLVMContextCreate)();
-            let name = c"kernel".as_ptr();
-            let buffer =
-                (functions.LLVMCreateMemoryBufferWithMemoryRangeCopy)(text.as_ptr().cast(), text.len(), name);
+            let buffer = self.buffer(text.as_bytes());
             let (mut module, mut message) = (null_mut(), null_mut());
             let failed = (functions.LLVMParseIRInContext)(context, buffer, &mut module, &mut message) != 0;
             let outcome = if failed { Err(self.message(message)) } else { self.object_of(module) };
