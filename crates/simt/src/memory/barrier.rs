@@ -265,14 +265,15 @@ pub(super) enum Action {
     Copied {
         counted: bool,
     },
-    WaitState {
-        done: Slot,
-        state: Slot,
-    },
-    WaitParity {
-        done: Slot,
-        parity: Slot,
-    },
+}
+
+/// The phase of which a wait asks whether it is over.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Phase {
+    /// The one in which an arrival returned this state.
+    OfState(Slot),
+    /// The latest with this parity.
+    OfParity(Slot),
 }
 
 /// Outcome of executing an instruction.
@@ -290,6 +291,8 @@ pub enum Progress {
 pub(super) enum Barrier {
     /// Acts on an object.
     Object(Object, Action),
+    /// Writes whether a phase of an object is over.
+    Wait { object: Object, phase: Phase, done: Slot },
     /// `mbarrier.pending_count`: of a state that an arrival returned.
     PendingCount { count: Slot, state: Slot },
 }
@@ -307,7 +310,11 @@ impl Barrier {
         // SAFETY: the caller's promise.
         unsafe {
             match *self {
-                Self::Object(object, action) => act(object, action, frame, mask, environment),
+                Self::Object(object, action) => {
+                    act(object, action, frame, mask, environment)?;
+                    Ok(Progress::Done)
+                }
+                Self::Wait { object, phase, done } => wait((object, phase, done), frame, mask, environment),
                 Self::PendingCount { count, state } => {
                     pending_count(count, state, frame, mask)?;
                     Ok(Progress::Done)
@@ -325,21 +332,11 @@ unsafe fn act<O: Observer>(
     frame: *mut Cell,
     mask: u32,
     environment: &mut Environment<'_, O>,
-) -> Result<Progress, AccessFault> {
-    let mut progress = Progress::Done;
+) -> Result<(), AccessFault> {
     // SAFETY: the caller's promise; the slots are of this frame.
     let value = |slot: Slot, lane| unsafe { read_lane(slot, frame, lane) };
     // SAFETY: as above.
     let give = |slot: Slot, lane, value| unsafe { write_lane(slot, frame, lane, value) };
-    let mut wait = |done: Slot, lane: usize, passed: bool| {
-        give(done, lane, u64::from(passed));
-        if passed {
-            Event::Passed
-        } else {
-            progress = Progress::Wait;
-            Event::None
-        }
-    };
     let visit = |bits: &mut u64, lane: usize| {
         if let Action::Init { count } = action {
             *bits = BarrierWord::new(value(count, lane))?.encode();
@@ -377,21 +374,49 @@ unsafe fn act<O: Observer>(
                 let completes = if counted { barrier.arrive(1)? } else { false };
                 Event::Arrived { completes }
             }
-            Action::WaitState { done, state } => {
-                let state = BarrierWord::decode(value(state, lane))
-                    .ok_or("an mbarrier's state that no mbarrier.arrive gave")?;
-                return Ok(wait(done, lane, state.odd != barrier.odd));
-            }
-            Action::WaitParity { done, parity } => {
-                let parity = value(parity, lane);
-                if parity > 1 {
-                    return Err(format!("an mbarrier's phase parity of {parity}; it is 0 or 1"));
-                }
-                return Ok(wait(done, lane, (parity == 1) != barrier.odd));
-            }
         };
         *bits = barrier.encode();
         Ok(event)
+    };
+    // SAFETY: the caller's promise.
+    unsafe { object.each(frame, mask, environment, visit) }
+}
+
+/// Executes `mbarrier.test_wait` and `mbarrier.try_wait`, which leave the object as it is.
+///
+/// # Safety
+/// See [`MemoryInstruction::execute`](super::MemoryInstruction::execute).
+unsafe fn wait<O: Observer>(
+    (object, phase, done): (Object, Phase, Slot),
+    frame: *mut Cell,
+    mask: u32,
+    environment: &mut Environment<'_, O>,
+) -> Result<Progress, AccessFault> {
+    let mut progress = Progress::Done;
+    // SAFETY: the caller's promise; the slots are of this frame.
+    let value = |slot: Slot, lane| unsafe { read_lane(slot, frame, lane) };
+    let visit = |bits: &mut u64, lane: usize| {
+        let barrier = word(*bits)?;
+        let odd = match phase {
+            Phase::OfState(state) => {
+                BarrierWord::decode(value(state, lane))
+                    .ok_or("an mbarrier's state that no mbarrier.arrive gave")?
+                    .odd
+            }
+            Phase::OfParity(parity) => match value(parity, lane) {
+                parity @ (0 | 1) => parity == 1,
+                parity => return Err(format!("an mbarrier's phase parity of {parity}; it is 0 or 1")),
+            },
+        };
+        let is_over = odd != barrier.odd;
+        // SAFETY: as above.
+        unsafe { write_lane(done, frame, lane, u64::from(is_over)) };
+        if is_over {
+            Ok(Event::Passed)
+        } else {
+            progress = Progress::Wait;
+            Ok(Event::None)
+        }
     };
     // SAFETY: the caller's promise.
     unsafe { object.each(frame, mask, environment, visit)? };

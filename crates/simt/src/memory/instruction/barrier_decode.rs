@@ -1,13 +1,14 @@
 //! Decodes `mbarrier` and `cp.async.mbarrier.arrive`.
 
 use crate::decode::{Columns, DecodeError, Level};
-use crate::memory::barrier::{Action, Barrier, Object};
+use crate::memory::barrier::{Action, Barrier, Object, Phase};
 use crate::memory::decoded::Decoded;
 use crate::memory::opcode;
 use crate::observe::Operation;
 use crate::ptx::op::memory::{Mbarrier, MbarrierVerb};
 use crate::ptx::op::words::AddressSpace as Named;
 use crate::ptx::{Instruction, ScalarType};
+use crate::registers::Slot;
 
 /// Decodes `mbarrier`.
 pub(super) fn decode(
@@ -63,12 +64,12 @@ pub(super) fn decode(
         MbarrierVerb::TestWait | MbarrierVerb::TryWait => {
             opcode::count(instruction, 3, if verb == MbarrierVerb::TryWait { 4 } else { 3 })?;
             let done = result(ScalarType::Pred, columns)?;
-            let action = if parity {
-                Action::WaitParity { done, parity: source(2, word, columns)? }
-            } else {
-                Action::WaitState { done, state: source(2, ScalarType::B64, columns)? }
-            };
-            (1, action)
+            let (scalar, phase): (_, fn(Slot) -> Phase) =
+                if parity { (word, Phase::OfParity) } else { (ScalarType::B64, Phase::OfState) };
+            let of = source(2, scalar, columns)?;
+            let object = Object::new(instruction, 1, space, operation, columns, level)?;
+            let decoded = Decoded::new(Barrier::Wait { object, phase: phase(of), done });
+            return Ok(decoded.results(&[done]).sources(&[of]).address(object.slot()));
         }
         MbarrierVerb::PendingCount => {
             opcode::count(instruction, 2, 2)?;
