@@ -746,5 +746,7 @@ fn compiled_code_is_kept_for_later_processes() {
         assert!(devices.contains(words), "{devices}");
     };
     says(&code, &format!("code kept in {}", code.display()));
-    says(Path::new(""), "no code kept");
+    says(Path::new(""), "no code kept: COALESCE_CODE is empty");
+    let file = &files()[0].1;
+    says(file, &format!("no code kept: {}: ", file.display()));
 }

@@ -90,7 +90,7 @@ impl BankRule {
         }
     }
 
-    /// Returns the lanes of a part of the request, of which [`Self::wavefronts`] tells.
+    /// Returns how many lanes each part of the request has; [`Self::wavefronts`] says why there are parts.
     pub(crate) fn width(self, request: &Request<'_>) -> usize {
         let bytes = request.bytes as usize;
         match self {

@@ -23,7 +23,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-const MARK: u64 = u64::from_le_bytes(*b"code of1");
+const MARK: u64 = u64::from_le_bytes(*b"simtcod1");
 
 /// Bytes before the source.
 const HEAD: usize = 24;
@@ -38,20 +38,27 @@ pub(super) struct CodeCache {
     is_trimmed: AtomicBool,
 }
 
-/// Returns the user's cache; `None` if there is to be none, or no folder for it.
-pub(super) fn code_cache() -> Option<&'static CodeCache> {
-    static CACHE: LazyLock<Option<CodeCache>> = LazyLock::new(|| CodeCache::open(folder()?).ok());
-    CACHE.as_ref()
+/// Returns the user's cache.
+///
+/// # Errors
+/// Says why there is none.
+pub(super) fn code_cache() -> Result<&'static CodeCache, &'static str> {
+    static CACHE: LazyLock<Result<CodeCache, String>> = LazyLock::new(|| {
+        let folder = folder()?;
+        let named = format!("{}", folder.display());
+        CodeCache::open(folder).map_err(|error| format!("{named}: {error}"))
+    });
+    CACHE.as_ref().map_err(String::as_str)
 }
 
-/// Returns where the user's cache is to be.
-fn folder() -> Option<PathBuf> {
+/// Returns where the user's cache is to be, or why it is to be nowhere.
+fn folder() -> Result<PathBuf, &'static str> {
     let named = |variable| std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
     if std::env::var_os("COALESCE_CODE").is_some() {
-        return named("COALESCE_CODE");
+        return named("COALESCE_CODE").ok_or("COALESCE_CODE is empty");
     }
     let of_user = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")));
-    Some(of_user?.join("coalesce").join("code"))
+    Ok(of_user.ok_or("HOME is not set")?.join("coalesce").join("code"))
 }
 
 /// Returns a hash that is the same in each process.
@@ -66,7 +73,7 @@ impl CodeCache {
     fn open(folder: PathBuf) -> io::Result<Self> {
         make(&folder)?;
         if !is_ours(&fs::metadata(&folder)?) {
-            return Err(io::Error::other("others own the folder or may write to it"));
+            return Err(io::Error::other("another user owns the folder or may write to it"));
         }
         Ok(Self { folder, is_trimmed: AtomicBool::new(false) })
     }

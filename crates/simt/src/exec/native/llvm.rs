@@ -225,8 +225,8 @@ impl Llvm {
             _ => "AVX-512",
         };
         let kept = match code_cache() {
-            Some(cache) => format!("code kept in {}", cache.folder().display()),
-            None => "no code kept".to_owned(),
+            Ok(cache) => format!("code kept in {}", cache.folder().display()),
+            Err(why) => format!("no code kept: {why}"),
         };
         format!("LLVM {major}.{minor}.{patch}, {vectors}, {kept}")
     }
@@ -262,7 +262,7 @@ impl Llvm {
 
     /// Returns a memory buffer with the object file of a module, which is made unless the user's cache has it.
     fn kept_object(&self, text: &str) -> Result<Raw, String> {
-        let Some(cache) = code_cache() else { return self.object(text) };
+        let Ok(cache) = code_cache() else { return self.object(text) };
         let [major, minor, patch] = self.version;
         let (processor, features) = (self.processor.to_string_lossy(), self.features.to_string_lossy());
         let source = format!(
