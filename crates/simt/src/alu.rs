@@ -90,8 +90,9 @@ pub(crate) fn decode_product(
     instruction: &Instruction,
     op: &Mma,
     columns: &mut dyn Columns,
+    level: Level,
 ) -> Result<MatrixProduct, DecodeError> {
-    products::decode(instruction, op, columns)
+    products::decode(instruction, op, columns, level)
 }
 
 /// Decodes a collective: `shfl`, `vote`, `match`, `redux`, `elect`, `activemask`. None if it is not one.

@@ -18,7 +18,7 @@
 //!
 //! Source: PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type".
 
-use crate::decode::{Columns, DecodeError};
+use crate::decode::{Columns, DecodeError, Level};
 use crate::ptx::op::matrix::Mma;
 use crate::ptx::{Instruction, Operand, ScalarType};
 use crate::registers::{Cell, Slot, Width};
@@ -35,6 +35,7 @@ pub(crate) struct MatrixProduct {
     b: [Slot; 2],
     c: [Slot; 4],
     d: [Slot; 4],
+    level: Level,
 }
 
 impl MatrixProduct {
@@ -53,7 +54,8 @@ impl MatrixProduct {
     /// # Safety
     /// The frame is that of a warp in the function for which it was decoded, and no other code uses it meanwhile.
     pub(crate) unsafe fn run(&self, frame: *mut Cell) {
-        let (mut a, mut b) = ([[0.0; 16]; 16], [[0.0; 16]; 8]);
+        let (mut a, mut b) = ([[0.0; 16]; 16], [[0.0; 8]; 16]);
+        let mut sums = [[0.0; 8]; 16];
         // SAFETY: the caller's promise; decoding gave words.
         let word = |slot: Slot, lane: usize| unsafe { u32::get(u32::column(frame, slot.cell, false), lane) };
         for lane in 0..32 {
@@ -64,16 +66,23 @@ impl MatrixProduct {
             }
             for (nth, slot) in self.b.into_iter().enumerate() {
                 let row = pair + nth * 8;
-                [b[group][row], b[group][row + 1]] = halves(word(slot, lane));
+                [b[row][group], b[row + 1][group]] = halves(word(slot, lane));
+            }
+            for (nth, slot) in self.c.into_iter().enumerate() {
+                sums[group + nth / 2 * 8][pair + nth % 2] = f64::from(f32::from_bits(word(slot, lane)));
             }
         }
+        match self.level {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this level is set only where the computer supports it.
+            Level::Avx2 => unsafe { add_products_avx2(&a, &b, &mut sums) },
+            _ => add_products(&a, &b, &mut sums),
+        }
         let mut results = [[0_u32; 32]; 4];
-        for lane in 0..32 {
-            for (nth, slot) in self.c.into_iter().enumerate() {
-                let (row, column) = (&a[lane / 4 + nth / 2 * 8], &b[lane % 4 * 2 + nth % 2]);
-                let before = f64::from(f32::from_bits(word(slot, lane)));
-                let sum = row.iter().zip(column).fold(before, |sum, (x, y)| x.mul_add(*y, sum)) as f32;
-                results[nth][lane] = if sum.is_nan() { NAN } else { sum.to_bits() };
+        for (nth, results) in results.iter_mut().enumerate() {
+            for (lane, result) in results.iter_mut().enumerate() {
+                let sum = sums[lane / 4 + nth / 2 * 8][lane % 4 * 2 + nth % 2] as f32;
+                *result = if sum.is_nan() { NAN } else { sum.to_bits() };
             }
         }
         for (slot, column) in self.d.into_iter().zip(&results) {
@@ -81,6 +90,25 @@ impl MatrixProduct {
             unsafe { u32::store(column, frame, slot.cell, u32::MAX, false) };
         }
     }
+}
+
+/// Adds the products of a row and a column to each sum, one after another.
+#[inline(always)]
+fn add_products(a: &[[f64; 16]; 16], b: &[[f64; 8]; 16], sums: &mut [[f64; 8]; 16]) {
+    for (row, sums) in a.iter().zip(sums) {
+        for (x, of_b) in row.iter().zip(b) {
+            for (sum, y) in sums.iter_mut().zip(of_b) {
+                *sum = x.mul_add(*y, *sum);
+            }
+        }
+    }
+}
+
+/// Does the same in vectors. A computer without FMA calls a function for each product.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn add_products_avx2(a: &[[f64; 16]; 16], b: &[[f64; 8]; 16], sums: &mut [[f64; 8]; 16]) {
+    add_products(a, b, sums);
 }
 
 /// The two bf16 of a register, the low one first.
@@ -96,6 +124,7 @@ pub(super) fn decode(
     instruction: &Instruction,
     op: &Mma,
     columns: &mut dyn Columns,
+    level: Level,
 ) -> Result<MatrixProduct, DecodeError> {
     use ScalarType::{B32, Bf16, F32};
     let Mma { rows, columns: width, depth, result, a, b, sums } = *op;
@@ -117,7 +146,7 @@ pub(super) fn decode(
     let result = |element| word(columns.result(element, F32)?);
     let d = d.iter().map(result).collect::<Result<Vec<Slot>, DecodeError>>()?;
     match (a.try_into(), b.try_into(), c.try_into(), d.try_into()) {
-        (Ok(a), Ok(b), Ok(c), Ok(d)) => Ok(MatrixProduct { a, b, c, d }),
+        (Ok(a), Ok(b), Ok(c), Ok(d)) => Ok(MatrixProduct { a, b, c, d, level }),
         _ => Err(wrong("expected lists of 4, 4, 2 and 4 registers")),
     }
 }

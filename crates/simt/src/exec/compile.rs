@@ -420,7 +420,7 @@ impl Unit<'_, '_> {
             let constant = collective.member_mask.and_then(|slot| self.layout.constant(slot));
             self.rare(Rare::Collective(collective, constant.map(|bits| bits as u32)))
         } else if let Op::Mma(mma) = op {
-            let product = alu::decode_product(instruction, &mma, &mut self.layout)?;
+            let product = alu::decode_product(instruction, &mma, &mut self.layout, level)?;
             uses.sources.extend(product.sources());
             uses.results.extend(product.results());
             self.rare(Rare::Product(Box::new(product)))
