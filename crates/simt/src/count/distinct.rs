@@ -95,11 +95,28 @@ pub(super) fn worst_bank_and_word(addresses: &Addresses, active: u32, level: Lev
     None
 }
 
+/// Returns how many distinct addresses a request has, with at least one active lane.
+#[inline(always)]
+pub(super) fn distinct_addresses(addresses: &Addresses, active: u32, level: Level) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    if level == Level::Avx2 {
+        // SAFETY: this level is set only where the computer supports it.
+        if let Some(distinct) = unsafe { wide::distinct_addresses(addresses, active) } {
+            return distinct;
+        }
+    }
+    let _ = level;
+    let mut packed = [0; LANES];
+    sorted(addresses, active, &mut packed).chunk_by(|a, b| a == b).count() as u32
+}
+
 #[cfg(target_arch = "x86_64")]
 pub(super) mod wide {
     use super::{Addresses, Pieces, longest_run, packed_lanes};
     use crate::count::banks::wide::most_of_one;
-    use crate::count::network::{Keys, before, count, highest_bits, in_order, keys, repeats, shifted, sort};
+    use crate::count::network::{
+        Keys, before, count, highest_bits, in_order, keys, repeated, repeats, shifted, sort,
+    };
     use std::arch::x86_64::{
         _mm256_alignr_epi8, _mm256_cmpeq_epi32, _mm256_max_epu32, _mm256_or_si256, _mm256_permute2x128_si256,
         _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_setzero_si256,
@@ -139,6 +156,14 @@ pub(super) mod wide {
             of_bank: most_of_one(&words, &repeats(&words, &previous)),
             steps,
         })
+    }
+
+    /// Returns what [`super::distinct_addresses`] does; None if the addresses are too far apart.
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub(super) fn distinct_addresses(addresses: &Addresses, active: u32) -> Option<u32> {
+        // Inactive lanes repeat an active one's address.
+        let keys = sort(keys::<false>(addresses, active, 0)?);
+        Some(32 - repeated(&keys).count_ones())
     }
 
     /// Returns what [`super::worst_bank_and_word`] does; None if the addresses are too far apart.
@@ -212,6 +237,8 @@ pub(super) mod tests {
             let request = Request { addresses: &addresses, active, bytes: 4, access: Access::Store };
             let expected =
                 [BankRule::ThirtyTwo.wavefronts(&request).taken, AtomicConflicts::new(&request).rounds];
+            let distinct = distinct_addresses(&addresses, active, level);
+            assert_eq!(distinct, AtomicConflicts::new(&request).addresses, "{addresses:x?} {active:x}");
             if let Some(found) = worst_bank_and_word(&addresses, active, level) {
                 assert_eq!(found, expected, "{addresses:x?} {active:x}");
             }

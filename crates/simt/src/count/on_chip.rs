@@ -3,6 +3,7 @@
 //! Shared memory costs wavefronts ([`shared`](super::shared)), constant memory an issue for each distinct address, local
 //! memory the turns of L1 for its sectors, in which the lanes' words of one offset are adjacent ([`local`]).
 
+use super::distinct::distinct_addresses;
 use super::extent::{self, Extent};
 use super::local;
 use super::observer::CounterObserver;
@@ -80,13 +81,16 @@ impl CounterObserver {
     }
 
     pub(super) fn constant(&mut self, at: At, access: &Access<'_>) {
-        let uniform = access.active == u32::MAX
-            && self.rules.generation != Generation::Segments
-            && request::spacing(access.addresses, access.active).is_some_and(|(_, step)| step == 0);
-        let issues = if uniform {
-            1
-        } else {
-            constant_replays(self.rules.capability, access.addresses, access.active)
+        let (addresses, active) = (access.addresses, access.active);
+        let spacing = || request::spacing(addresses, active).filter(|_| active == u32::MAX);
+        let issues = match self.rules.generation {
+            Generation::Segments => constant_replays(self.rules.capability, addresses, active),
+            // Lanes that are evenly spaced have one address or none in common.
+            _ => match spacing() {
+                Some((_, 0)) => 1,
+                Some(_) => active.count_ones(),
+                None => distinct_addresses(addresses, active, self.rules.level),
+            },
         };
         let constant = &mut self.run.site(at.site.0).constant;
         constant.requests += 1;
