@@ -50,6 +50,7 @@ use code::Code;
 use counters::{LaunchCounters, LoopedAtomics, SampledLoads};
 use memory::{Rates, Sectors};
 use order::{Ordered, Orderer};
+use rayon::prelude::*;
 use simulation::{Multiprocessor, Order, Outcome};
 use std::cmp::Reverse;
 
@@ -157,13 +158,16 @@ impl Launch<'_> {
         let mut blocks: Vec<usize> = (0..self.traces.blocks.len()).collect();
         blocks.sort_by_key(|block| Reverse(issued(block)));
         blocks.truncate(SIMULATED_ALONE);
-        let (mut longest, mut loads) = (0.0_f64, SampledLoads::default());
-        for &block in &blocks {
+        let outcomes = blocks.par_iter().map(|&block| {
             let sectors = self.simulate(block, 1, 1, self.counted_rates()).sectors;
             let rates = self.rates(sectors.times(1.0 / self.kept[block]));
             let outcome = self.simulate(block, 1, 1, rates);
-            longest = longest.max(outcome.clocks * self.longest_over_simulated(block));
-            loads += outcome.loads;
+            (outcome.clocks * self.longest_over_simulated(block), outcome.loads)
+        });
+        let (mut longest, mut loads) = (0.0_f64, SampledLoads::default());
+        for (clocks, of_block) in outcomes.collect::<Vec<_>>() {
+            longest = longest.max(clocks);
+            loads += of_block;
         }
         let recorded = blocks.first().and_then(issued).unwrap_or(0).max(1);
         let mean = self.counters.total.instructions as f64 / model.warps.max(1.0);
@@ -193,11 +197,14 @@ impl Launch<'_> {
         let begun = resident.min(simulated);
         let sectors = self.simulate(0, begun, resident, self.counted_rates()).sectors;
         let rates = self.rates(sectors.times(1.0 / (begun as f64 * kept)));
-        let Outcome { clocks: all, mut loads, .. } = self.simulate(0, simulated, resident, rates);
-        let clocks = if most as usize <= simulated {
+        let goes_on = most as usize > simulated;
+        let (Outcome { clocks: all, mut loads, .. }, first) = rayon::join(
+            || self.simulate(0, simulated, resident, rates),
+            || (goes_on && simulated > begun).then(|| self.simulate(0, begun, resident, rates)),
+        );
+        let clocks = if !goes_on {
             all
-        } else if simulated > begun {
-            let first = self.simulate(0, begun, resident, rates);
+        } else if let Some(first) = first {
             // Later rounds find what the ones before have left.
             loads.requests -= first.loads.requests;
             loads.hits = loads.hits.saturating_sub(first.loads.hits);

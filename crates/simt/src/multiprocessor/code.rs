@@ -64,25 +64,30 @@ pub(super) struct Code {
     pub(super) instructions: Vec<Instruction>,
     /// Registers that they use.
     pub(super) registers: usize,
-    index: HashMap<Site, u32>,
+    /// The index of each site's instruction; [`NOT_USED`] for one that no warp issued.
+    index: Vec<u32>,
 }
+
+/// The index of an instruction that no warp issued.
+const NOT_USED: u32 = u32::MAX;
 
 impl Code {
     /// Returns the instructions of these traces; None if a warp does what the simulation does not know.
     pub(super) fn of(traces: &Traces, sites: &[SiteInfo]) -> Option<Self> {
         let mut used: Vec<Site> = Vec::new();
-        let mut index: HashMap<Site, u32> = HashMap::new();
+        let mut index = vec![NOT_USED; sites.len()];
         for issue in traces.blocks.iter().flat_map(|block| &block.warps).flat_map(|warp| &warp.issues) {
-            index.entry(issue.site).or_insert_with(|| {
+            let index = index.get_mut(issue.site.0 as usize)?;
+            if *index == NOT_USED {
+                *index = used.len() as u32;
                 used.push(issue.site);
-                used.len() as u32 - 1
-            });
+            }
         }
         let mut registers: HashMap<u32, u32> = HashMap::new();
         let mut instructions = Vec::with_capacity(used.len());
         let mut iterations: HashMap<u32, u32> = HashMap::new();
         for site in &used {
-            let info = sites.get(site.0 as usize)?;
+            let info = &sites[site.0 as usize];
             let mut number = |cell: &u32| {
                 let next = registers.len() as u32;
                 *registers.entry(*cell).or_insert(next)
@@ -111,7 +116,8 @@ impl Code {
         let mut predicated: Vec<u32> = Vec::new();
         for (number, site) in (0..).zip(&used) {
             let info = &sites[site.0 as usize];
-            if let Some(&branch) = info.guarded_by.and_then(|branch| index.get(&Site(branch))) {
+            let branch = info.guarded_by.map(|branch| index[branch as usize]);
+            if let Some(branch) = branch.filter(|branch| *branch != NOT_USED) {
                 instructions[branch as usize].guards.push(number);
                 predicated.push(info.block);
             }
@@ -125,7 +131,7 @@ impl Code {
 
     /// Returns the index of an instruction of the traces.
     pub(super) fn at(&self, site: Site) -> u32 {
-        self.index[&site]
+        self.index[site.0 as usize]
     }
 }
 

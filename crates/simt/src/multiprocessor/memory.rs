@@ -17,7 +17,7 @@ use crate::coalescing::LINE_BYTES;
 use crate::count::l1_bytes;
 use crate::observe::Operation;
 use counters::SampledLoads;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Clocks over which a queue's load is averaged.
 const MEMORY_OF_LOAD: f64 = 2000.0;
@@ -90,7 +90,7 @@ impl Queue {
 /// a cache that gave up the least recently used would find nothing. So does an H200's.
 struct Lines {
     /// When each sector of a line is there, infinite for those that nobody has loaded.
-    held: HashMap<u64, [f64; 4]>,
+    held: FxHashMap<u64, [f64; 4]>,
     /// The lines that are held.
     places: Vec<u64>,
     most: usize,
@@ -100,7 +100,7 @@ struct Lines {
 
 impl Lines {
     fn new(most: usize) -> Self {
-        Self { held: HashMap::new(), places: Vec::new(), most, random: 0x9E37_79B9_7F4A_7C15 }
+        Self { held: FxHashMap::default(), places: Vec::new(), most, random: 0x9E37_79B9_7F4A_7C15 }
     }
 
     fn line(&mut self, line: u64) -> &mut [f64; 4] {

@@ -20,7 +20,7 @@
 
 use super::code::{Code, Kind};
 use super::trace::WarpTrace;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// An instruction in its place in a region.
@@ -52,7 +52,7 @@ pub(super) struct Ordered {
 /// Puts regions into order, each sequence of instructions once.
 pub(super) struct Orderer<'a> {
     code: &'a Code,
-    known: HashMap<Vec<u32>, Range<u32>>,
+    known: FxHashMap<Vec<u32>, Range<u32>>,
     pub(super) placed: Vec<Placed>,
     /// Registers that they use.
     pub(super) registers: usize,
@@ -82,7 +82,7 @@ struct Member {
 
 impl<'a> Orderer<'a> {
     pub(super) fn new(code: &'a Code) -> Self {
-        Self { code, known: HashMap::new(), placed: Vec::new(), registers: code.registers }
+        Self { code, known: FxHashMap::default(), placed: Vec::new(), registers: code.registers }
     }
 
     /// Returns a warp's instructions as the machine code has them.
@@ -123,7 +123,7 @@ impl<'a> Orderer<'a> {
     /// Appends the instructions of a region in their order.
     fn arrange(&mut self, region: &[Member]) {
         let mut members = self.renamed(region);
-        let mut levels: HashMap<u32, u32> = HashMap::new();
+        let mut levels: FxHashMap<u32, u32> = FxHashMap::default();
         let mut segment: Vec<(u32, Placed)> = Vec::new();
         // Shared memory is read and written in the order of the text.
         let (mut stored, mut loaded) = (0, 0);
@@ -167,14 +167,14 @@ impl<'a> Orderer<'a> {
 
     /// Gives each value of a region that is overwritten there a register of its own.
     fn renamed(&mut self, region: &[Member]) -> Vec<Placed> {
-        let mut writes_left: HashMap<u32, u32> = HashMap::new();
+        let mut writes_left: FxHashMap<u32, u32> = FxHashMap::default();
         let written = |member: &Member| !member.is_idle;
         for member in region.iter().filter(|member| written(member)) {
             for register in &self.code.instructions[member.instruction as usize].writes {
                 *writes_left.entry(*register).or_default() += 1;
             }
         }
-        let mut names: HashMap<u32, u32> = HashMap::new();
+        let mut names: FxHashMap<u32, u32> = FxHashMap::default();
         let mut fresh = self.code.registers as u32;
         let mut placed = Vec::with_capacity(region.len());
         for (at, member) in (0..).zip(region) {
@@ -209,7 +209,7 @@ impl<'a> Orderer<'a> {
 
     /// Appends instructions between two that loads do not cross: of those in the window that have their operands first, else the next.
     fn schedule(&mut self, segment: Vec<Placed>) {
-        let mut ready: HashMap<u32, u32> = HashMap::new();
+        let mut ready: FxHashMap<u32, u32> = FxHashMap::default();
         let mut left: Vec<Option<Placed>> = segment.into_iter().map(Some).collect();
         let (mut first, mut clock) = (0, 0);
         while first < left.len() {

@@ -6,7 +6,8 @@ use crate::coalescing::{LINE_BYTES, SECTOR_BYTES};
 use crate::count::turns;
 use crate::decode::Level;
 use crate::observe::{Access, At, Operation, Site, Space};
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -130,15 +131,24 @@ impl Sample {
     }
 }
 
+/// How much a sector is wanted that is loaded past L1.
+#[derive(Clone, Copy, Default)]
+struct Wanted {
+    requests: u64,
+    /// Blocks that want it.
+    blocks: usize,
+    /// The last of these, from 1.
+    last_block: usize,
+}
+
 impl Traces {
     /// Returns the share of the loads' requests that pass L1 for the one sector that most of them want; 0 where fewer than half of the blocks
     /// want it.
     pub(super) fn hottest_share(&self) -> f64 {
         let mut requests = 0_u64;
-        // Requests for each sector, and blocks that want it.
-        let mut wanted = HashMap::<u64, (u64, BTreeSet<u64>)>::new();
-        for block in &self.blocks {
-            for warp in &block.warps {
+        let mut wanted = FxHashMap::<u64, Wanted>::default();
+        for (block, trace) in (1..).zip(&self.blocks) {
+            for warp in &trace.warps {
                 let loads = warp.requests.iter().filter_map(|request| match request {
                     Request::Global(request) if request.operation == Operation::Load && !request.is_local => {
                         Some(request)
@@ -151,15 +161,18 @@ impl Traces {
                         continue;
                     }
                     for sector in &warp.sectors[load.sectors.start as usize..load.sectors.end as usize] {
-                        let (count, blocks) = wanted.entry(*sector).or_default();
-                        *count += 1;
-                        blocks.insert(block.block);
+                        let wanted = wanted.entry(*sector).or_default();
+                        wanted.requests += 1;
+                        if wanted.last_block != block {
+                            wanted.last_block = block;
+                            wanted.blocks += 1;
+                        }
                     }
                 }
             }
         }
-        let by_most = wanted.values().filter(|(_, blocks)| 2 * blocks.len() >= self.blocks.len());
-        by_most.map(|(count, _)| *count).max().unwrap_or(0) as f64 / requests.max(1) as f64
+        let by_most = wanted.values().filter(|wanted| 2 * wanted.blocks >= self.blocks.len());
+        by_most.map(|wanted| wanted.requests).max().unwrap_or(0) as f64 / requests.max(1) as f64
     }
 
     /// Collects what workers recorded.
