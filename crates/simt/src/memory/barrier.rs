@@ -25,7 +25,7 @@ use std::mem::MaybeUninit;
 use super::access::{Environment, Request, Target};
 use super::barrier_word::BarrierWord;
 use super::cluster::Owner;
-use super::lanes::{self, AddressOperand, Prepared};
+use super::lanes::{self, AddressOperand, Pattern, Prepared};
 use super::lookup::AccessFault;
 use super::opcode;
 use super::racing;
@@ -54,8 +54,6 @@ enum Event {
     None,
     /// It arrived, or its bytes did; the phase is complete or not.
     Arrived { completes: bool },
-    /// It found the phase that it waited for complete.
-    Passed,
 }
 
 impl Object {
@@ -103,7 +101,6 @@ impl Object {
     ) -> Result<(), AccessFault> {
         let mut fault: Option<AccessFault> = None;
         let mut events = [Event::None; 32];
-        let generic = self.request.space == AddressSpace::Generic;
         // SAFETY: what `access` hands out may be accessed, and is aligned.
         unsafe {
             self.request.access(prepared, mask, environment, |target, prepared, lanes| {
@@ -132,7 +129,7 @@ impl Object {
                     }
                     let outcome = match at {
                         Some(_) => visit(&mut bits, lane),
-                        None => Err("mbarrier at an address that is not in shared memory".to_owned()),
+                        None => Err(NOT_SHARED.to_owned()),
                     };
                     match outcome {
                         Ok(event) => events[lane] = event,
@@ -143,43 +140,47 @@ impl Object {
             })?;
         }
         if O::SYNCHRONISATION {
-            let mut others = 0;
-            let mut passed = false;
             for lane in lanes::each(mask) {
-                let origin = if generic { SHARED_WINDOW } else { 0 };
-                let (owner, offset) =
-                    environment.cluster.owner(prepared.addresses[lane].wrapping_sub(origin));
-                if owner != Owner::Own {
-                    // Observers are told when the other block goes on: see [`Observer::block_resumes`].
-                    continue;
-                }
+                let Some(offset) = self.own_offset(prepared.addresses[lane], environment) else { continue };
                 let warp = 1_u64 << (environment.at.warp & 63);
                 let arrivals = environment.shared.arrivals(offset);
-                match events[lane] {
-                    Event::None => {}
-                    Event::Arrived { completes } => {
-                        arrivals.phase |= warp;
-                        if completes {
-                            arrivals.before = std::mem::take(&mut arrivals.phase);
-                        }
-                    }
-                    Event::Passed => {
-                        others |= arrivals.before | warp;
-                        passed = true;
+                if let Event::Arrived { completes } = events[lane] {
+                    arrivals.phase |= warp;
+                    if completes {
+                        arrivals.before = std::mem::take(&mut arrivals.phase);
                     }
                 }
-            }
-            if passed {
-                environment.observer.barrier(environment.at, MBARRIER, others);
             }
         }
         fault.map_or(Ok(()), Err)
+    }
+
+    /// Returns an object's offset in the block's shared memory; None for one of another block. Observers are told when that
+    /// block goes on: see [`Observer::block_resumes`].
+    fn own_offset<O: Observer>(&self, address: u64, environment: &Environment<'_, O>) -> Option<u64> {
+        let origin = if self.request.space == AddressSpace::Generic { SHARED_WINDOW } else { 0 };
+        let (owner, offset) = environment.cluster.owner(address.wrapping_sub(origin));
+        (owner == Owner::Own).then_some(offset)
     }
 }
 
 fn word(bits: u64) -> Result<BarrierWord, String> {
     BarrierWord::decode(bits).ok_or_else(|| "mbarrier used before mbarrier.init, or overwritten".to_owned())
 }
+
+/// Reads an object.
+///
+/// # Safety
+/// It may be accessed, and is aligned.
+unsafe fn load(target: &Target<'_>, offset: u64) -> Result<u64, String> {
+    let Target::Host { base, space: Space::Shared } = *target else { return Err(NOT_SHARED.to_owned()) };
+    let mut bits = 0_u64;
+    // SAFETY: the caller's promise.
+    unsafe { racing::load::<8>(base + offset, (&raw mut bits).cast()) };
+    Ok(bits)
+}
+
+const NOT_SHARED: &str = "mbarrier at an address that is not in shared memory";
 
 /// Counts bytes as transferred.
 fn transferred(bits: &mut u64, bytes: u64) -> Result<Event, String> {
@@ -392,11 +393,9 @@ unsafe fn wait<O: Observer>(
     mask: u32,
     environment: &mut Environment<'_, O>,
 ) -> Result<Progress, AccessFault> {
-    let mut progress = Progress::Done;
     // SAFETY: the caller's promise; the slots are of this frame.
     let value = |slot: Slot, lane| unsafe { read_lane(slot, frame, lane) };
-    let visit = |bits: &mut u64, lane: usize| {
-        let barrier = word(*bits)?;
+    let is_over = |barrier: BarrierWord, lane: usize| -> Result<bool, String> {
         let odd = match phase {
             Phase::OfState(state) => {
                 BarrierWord::decode(value(state, lane))
@@ -408,19 +407,60 @@ unsafe fn wait<O: Observer>(
                 parity => return Err(format!("an mbarrier's phase parity of {parity}; it is 0 or 1")),
             },
         };
-        let is_over = odd != barrier.odd;
-        // SAFETY: as above.
-        unsafe { write_lane(done, frame, lane, u64::from(is_over)) };
-        if is_over {
-            Ok(Event::Passed)
-        } else {
-            progress = Progress::Wait;
-            Ok(Event::None)
-        }
+        Ok(odd != barrier.odd)
     };
+    let mut prepared = MaybeUninit::<Prepared>::uninit();
+    // SAFETY: the caller's promise; `prepare` fills it.
+    let prepared = unsafe {
+        object.address.prepare(frame, mask, 8, prepared.as_mut_ptr());
+        prepared.assume_init_ref()
+    };
+    let mut over = 0_u32;
+    let mut fault: Option<AccessFault> = None;
     // SAFETY: the caller's promise.
-    unsafe { object.each(frame, mask, environment, visit)? };
-    Ok(progress)
+    unsafe {
+        object.request.access(prepared, mask, environment, |target, prepared, lanes| {
+            let mut left = lanes;
+            while left != 0 && fault.is_none() {
+                let first = left.trailing_zeros() as usize;
+                let together = if prepared.pattern == Pattern::One { left } else { 1 << first };
+                left &= !together;
+                // SAFETY: what `access` hands out may be accessed, and is aligned.
+                let found = load(&target, prepared.addresses[first]).and_then(word);
+                let found = found.map_err(|what| (first, what)).and_then(|barrier| {
+                    lanes::each(together).try_fold(0, |over, lane| match is_over(barrier, lane) {
+                        Ok(is_over) => Ok(over | u32::from(is_over) << lane),
+                        Err(what) => Err((lane, what)),
+                    })
+                });
+                match found {
+                    Ok(found) => over |= found,
+                    Err((lane, what)) => fault = Some(AccessFault::illegal(lane, what)),
+                }
+            }
+        })?;
+    }
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    for lane in lanes::each(mask) {
+        // SAFETY: the caller's promise; the slot is of this frame.
+        unsafe { write_lane(done, frame, lane, u64::from(over >> lane & 1)) };
+    }
+    if O::SYNCHRONISATION && over != 0 {
+        let mut others = None;
+        let lanes = if prepared.pattern == Pattern::One { over & over.wrapping_neg() } else { over };
+        for lane in lanes::each(lanes) {
+            if let Some(offset) = object.own_offset(prepared.addresses[lane], environment) {
+                let before = environment.shared.arrivals(offset).before | 1 << (environment.at.warp & 63);
+                others = Some(others.unwrap_or(0) | before);
+            }
+        }
+        if let Some(others) = others {
+            environment.observer.barrier(environment.at, MBARRIER, others);
+        }
+    }
+    Ok(if over == mask { Progress::Done } else { Progress::Wait })
 }
 
 /// Executes `mbarrier.pending_count` of a state that an arrival returned.

@@ -56,11 +56,18 @@ pub(super) type Move =
 /// Moves the data of a mask's lanes between registers and a buffer.
 pub(super) type Convert = unsafe fn(registers: &Registers, frame: *mut Cell, buffer: *mut u8, mask: u32);
 
+/// Moves the data of a mask's lanes between host addresses and a buffer.
+pub(super) type Copy = unsafe fn(prepared: &Prepared, base: u64, buffer: *mut u8, mask: u32);
+
 /// The functions that move data of one shape: elements per lane and their size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mover {
     pub(super) load: Move,
     pub(super) store: Move,
+    /// Copies from memory to a buffer.
+    pub(super) read: Copy,
+    /// Copies from a buffer to memory.
+    pub(super) write: Copy,
     /// Copies from a buffer to the registers.
     pub(super) spread: Convert,
     /// Copies from the registers of all lanes to a buffer.
@@ -78,12 +85,16 @@ impl Mover {
                         ($element, $count, Level::Avx2) => Self {
                             load: load_avx2::<$element, $count, $bytes>,
                             store: store_avx2::<$element, $count, $bytes>,
+                            read: read_avx2::<$element, $count, $bytes>,
+                            write: write_avx2::<$element, $count, $bytes>,
                             spread: spread_avx2::<$element, $count, $bytes>,
                             collect: collect_avx2::<$element, $count, $bytes>,
                         },
                         ($element, $count, _) => Self {
                             load: load_portable::<$element, $count, $bytes>,
                             store: store_portable::<$element, $count, $bytes>,
+                            read: read_portable::<$element, $count, $bytes>,
+                            write: write_portable::<$element, $count, $bytes>,
                             spread: spread_portable::<$element, $count, $bytes>,
                             collect: collect_portable::<$element, $count, $bytes>,
                         },
@@ -131,6 +142,8 @@ macro_rules! versions {
 
 versions!(load, load_portable, load_avx2, (registers: &Registers, frame: *mut Cell, prepared: &Prepared, base: u64, mask: u32));
 versions!(store, store_portable, store_avx2, (registers: &Registers, frame: *mut Cell, prepared: &Prepared, base: u64, mask: u32));
+versions!(read, read_portable, read_avx2, (prepared: &Prepared, base: u64, buffer: *mut u8, mask: u32));
+versions!(write, write_portable, write_avx2, (prepared: &Prepared, base: u64, buffer: *mut u8, mask: u32));
 versions!(spread, spread_portable, spread_avx2, (registers: &Registers, frame: *mut Cell, buffer: *mut u8, mask: u32));
 versions!(collect, collect_portable, collect_avx2, (registers: &Registers, frame: *mut Cell, buffer: *mut u8, mask: u32));
 
@@ -150,34 +163,19 @@ unsafe fn load<const E: usize, const N: usize, const BYTES: usize, const AVX: bo
     unsafe {
         let mut buffer = Buffer::new();
         let bytes = buffer.start();
-        match prepared.pattern {
-            Pattern::Row => {
-                if N == 1 && registers.sign_bits == 0 {
-                    let slot = registers.slots[0];
-                    if E == 4 && slot.width == Width::Word {
-                        racing::load_row::<BYTES, AVX>(base + prepared.lowest, slot.words(frame).cast());
-                        return;
-                    }
-                    if E == 8 && slot.width == Width::Double {
-                        racing::load_row::<BYTES, AVX>(base + prepared.lowest, slot.doubles(frame).cast());
-                        return;
-                    }
-                }
-                racing::load_row::<BYTES, AVX>(base + prepared.lowest, bytes);
+        if N == 1 && prepared.pattern == Pattern::Row && registers.sign_bits == 0 {
+            let slot = registers.slots[0];
+            if E == 4 && slot.width == Width::Word {
+                racing::load_row::<BYTES, AVX>(base + prepared.lowest, slot.words(frame).cast());
+                return;
             }
-            Pattern::One => {
-                racing::load::<BYTES>(base + prepared.lowest, bytes);
-                let first = bytes.cast::<[u8; BYTES]>().read();
-                for lane in 1..32 {
-                    bytes.cast::<[u8; BYTES]>().add(lane).write(first);
-                }
-            }
-            Pattern::Any => {
-                for lane in 0..32 {
-                    racing::load::<BYTES>(base + prepared.addresses[lane], bytes.add(BYTES * lane));
-                }
+            if E == 8 && slot.width == Width::Double {
+                racing::load_row::<BYTES, AVX>(base + prepared.lowest, slot.doubles(frame).cast());
+                return;
             }
         }
+        // Inactive lanes have an address that may be read.
+        read::<E, N, BYTES, AVX>(prepared, base, bytes, u32::MAX);
         spread::<E, N, BYTES, AVX>(registers, frame, bytes, mask);
     }
 }
@@ -211,16 +209,63 @@ unsafe fn store<const E: usize, const N: usize, const BYTES: usize, const AVX: b
         let mut buffer = Buffer::new();
         let bytes = buffer.start();
         collect::<E, N, BYTES, AVX>(registers, frame, bytes, mask);
-        if row {
-            racing::store_row::<BYTES, AVX>(base + prepared.lowest, bytes);
+        write::<E, N, BYTES, AVX>(prepared, base, bytes, mask);
+    }
+}
+
+/// Copies the lanes of a mask from memory to a buffer.
+///
+/// # Safety
+/// The addresses may be read, and are aligned; the buffer has room for all lanes.
+#[inline(always)]
+unsafe fn read<const E: usize, const N: usize, const BYTES: usize, const AVX: bool>(
+    prepared: &Prepared,
+    base: u64,
+    buffer: *mut u8,
+    mask: u32,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let load = |lane: usize| {
+            racing::load::<BYTES>(base + prepared.addresses[lane], buffer.add(BYTES * lane));
+        };
+        match prepared.pattern {
+            Pattern::Row => racing::load_row::<BYTES, AVX>(base + prepared.lowest, buffer),
+            Pattern::One if mask == u32::MAX => {
+                racing::load::<BYTES>(base + prepared.lowest, buffer);
+                let first = buffer.cast::<[u8; BYTES]>().read();
+                for lane in 1..32 {
+                    buffer.cast::<[u8; BYTES]>().add(lane).write(first);
+                }
+            }
+            _ if mask == u32::MAX => (0..32).for_each(load),
+            _ => lanes::each(mask).for_each(load),
+        }
+    }
+}
+
+/// Copies the lanes of a mask from a buffer to memory.
+///
+/// # Safety
+/// The addresses of the mask may be written, and are aligned; the buffer holds the bytes of its lanes.
+#[inline(always)]
+unsafe fn write<const E: usize, const N: usize, const BYTES: usize, const AVX: bool>(
+    prepared: &Prepared,
+    base: u64,
+    buffer: *mut u8,
+    mask: u32,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let store = |lane: usize| {
+            racing::store::<BYTES>(base + prepared.addresses[lane], buffer.add(BYTES * lane));
+        };
+        if prepared.pattern == Pattern::Row {
+            racing::store_row::<BYTES, AVX>(base + prepared.lowest, buffer);
         } else if mask == u32::MAX {
-            for lane in 0..32 {
-                racing::store::<BYTES>(base + prepared.addresses[lane], bytes.add(BYTES * lane));
-            }
+            (0..32).for_each(store);
         } else {
-            for lane in lanes::each(mask) {
-                racing::store::<BYTES>(base + prepared.addresses[lane], bytes.add(BYTES * lane));
-            }
+            lanes::each(mask).for_each(store);
         }
     }
 }

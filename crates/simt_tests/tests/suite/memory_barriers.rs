@@ -118,6 +118,21 @@ fn lanes_arrive_one_by_one() {
 }
 
 #[test]
+fn lanes_at_one_object_ask_for_phases_of_their_own() {
+    let memory = device();
+    let mut machine = barrier(&memory, 1);
+    let wait = "mbarrier.test_wait.parity.shared.b64 %p1, [%r1], %r4;";
+    machine.set("%r4", |lane| lane % 2);
+    assert_eq!(machine.run(wait, ALL), Ok(Progress::Wait));
+    assert_eq!(machine.get("%p1"), std::array::from_fn(|lane| lane as u64 % 2));
+    // The lowest lane that asks for what there is not is named.
+    machine.set("%r4", |lane| if lane < 5 { 1 } else { lane });
+    let fault = machine.fault(wait, ALL);
+    let what = "an mbarrier's phase parity of 5; it is 0 or 1";
+    assert_eq!((fault.lane, fault.kind), (5, FaultKind::Illegal(what.to_owned())));
+}
+
+#[test]
 fn copies_of_a_thread_arrive_with_it() {
     let memory = device();
     let mut machine = barrier(&memory, 2);

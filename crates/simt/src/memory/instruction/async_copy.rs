@@ -7,12 +7,11 @@ use std::mem::MaybeUninit;
 
 use crate::decode::{Columns, DecodeError, Level};
 use crate::memory::access::{Environment, Request, Target};
-use crate::memory::columns::Buffer;
+use crate::memory::columns::{Buffer, Mover};
 use crate::memory::decoded::Decoded;
 use crate::memory::lanes::{self, AddressOperand, Prepared};
 use crate::memory::lookup::AccessFault;
 use crate::memory::opcode;
-use crate::memory::racing;
 use crate::memory::registers::read_lane;
 use crate::memory::windows::AddressSpace;
 use crate::observe::{Observer, Operation};
@@ -31,6 +30,7 @@ pub(super) struct AsyncCopy {
     source_bytes: Option<Slot>,
     /// Lanes that only write zeros.
     ignored: Option<Slot>,
+    mover: Mover,
 }
 
 impl AsyncCopy {
@@ -42,31 +42,26 @@ impl AsyncCopy {
         mask: u32,
         environment: &mut Environment<'_, O>,
     ) -> Result<(), AccessFault> {
-        let bytes = self.load.bytes as usize;
+        let bytes = u64::from(self.load.bytes);
+        // Bytes of each lane that are copied; None where all are.
+        let lengths = if self.source_bytes.is_some() || self.ignored.is_some() {
+            // SAFETY: the caller's promise.
+            Some(unsafe { self.lengths(frame, mask)? })
+        } else {
+            None
+        };
+        let reading = match &lengths {
+            Some(lengths) => {
+                lanes::each(mask).filter(|lane| lengths[*lane] > 0).fold(0, |lanes, lane| lanes | 1 << lane)
+            }
+            None => mask,
+        };
         let mut buffer = Buffer::new();
         let data = buffer.start();
-        let mut lengths = [bytes as u64; 32];
-        // SAFETY: the slots are of this frame; the buffer has room for 32 lanes of 16 bytes.
-        unsafe {
-            data.write_bytes(0, 32 * bytes);
-            for lane in lanes::each(mask) {
-                if let Some(slot) = self.source_bytes {
-                    lengths[lane] = read_lane(slot, frame, lane);
-                }
-                if self.ignored.is_some_and(|slot| read_lane(slot, frame, lane) == 1) {
-                    lengths[lane] = 0;
-                }
-                if lengths[lane] > bytes as u64 {
-                    let what = format!("cp.async of {bytes} bytes with a source of {}", lengths[lane]);
-                    return Err(AccessFault::illegal(lane, what));
-                }
-            }
-        }
-        let reading =
-            lanes::each(mask).filter(|lane| lengths[*lane] > 0).fold(0, |lanes, lane| lanes | 1 << lane);
         let mut from = MaybeUninit::<Prepared>::uninit();
         let mut to = MaybeUninit::<Prepared>::uninit();
-        // SAFETY: `prepare` fills them; what `access` hands out may be accessed, and is aligned.
+        // SAFETY: `prepare` fills them; what `access` hands out may be accessed, and is aligned; the buffer has room for 32 lanes
+        // of 16 bytes.
         unsafe {
             self.to.prepare(frame, mask, self.store.bytes, to.as_mut_ptr());
             let to = to.assume_init_ref();
@@ -75,35 +70,45 @@ impl AsyncCopy {
                 let from = from.assume_init_ref();
                 self.load.access(from, reading, environment, |target, prepared, lanes| {
                     let Target::Host { base, .. } = target else { return };
-                    for lane in lanes::each(lanes) {
-                        let at = base + prepared.addresses[lane];
-                        let into = data.add(bytes * lane);
-                        match bytes {
-                            4 => racing::load::<4>(at, into),
-                            8 => racing::load::<8>(at, into),
-                            _ => racing::load::<16>(at, into),
-                        }
-                        let kept = lengths[lane] as usize;
-                        into.add(kept).write_bytes(0, bytes - kept);
-                    }
+                    (self.mover.read)(prepared, base, data, lanes);
                 })?;
+            }
+            for lane in lanes::each(mask).filter(|_| lengths.is_some()) {
+                let kept = lengths.map_or(bytes, |lengths| lengths[lane]);
+                let end = data.add(lane * bytes as usize + kept as usize);
+                end.write_bytes(0, (bytes - kept) as usize);
             }
             let undefined = environment.undefined;
             self.store.access(to, mask, environment, |target, prepared, lanes| {
                 let Target::Host { base, .. } = target else { return };
-                for lane in lanes::each(lanes) {
-                    let at = base + prepared.addresses[lane];
-                    let from = data.add(bytes * lane);
-                    match bytes {
-                        4 => racing::store::<4>(at, from),
-                        8 => racing::store::<8>(at, from),
-                        _ => racing::store::<16>(at, from),
-                    }
-                }
+                (self.mover.write)(prepared, base, data, lanes);
             })?;
             environment.undefined = undefined;
         }
         Ok(())
+    }
+
+    /// Returns the bytes of each lane that are copied.
+    ///
+    /// # Safety
+    /// The slots are of this frame.
+    unsafe fn lengths(&self, frame: *mut Cell, mask: u32) -> Result<[u64; 32], AccessFault> {
+        let bytes = u64::from(self.load.bytes);
+        let mut lengths = [bytes; 32];
+        for lane in lanes::each(mask) {
+            // SAFETY: the caller's promise.
+            let value = |slot| unsafe { read_lane(slot, frame, lane) };
+            lengths[lane] = match (self.ignored, self.source_bytes) {
+                (Some(ignored), _) if value(ignored) == 1 => 0,
+                (_, Some(source_bytes)) => value(source_bytes),
+                _ => bytes,
+            };
+            if lengths[lane] > bytes {
+                let what = format!("cp.async of {bytes} bytes with a source of {}", lengths[lane]);
+                return Err(AccessFault::illegal(lane, what));
+            }
+        }
+        Ok(lengths)
     }
 }
 
@@ -157,6 +162,7 @@ pub(super) fn decode(
         from,
         source_bytes,
         ignored,
+        mover: Mover::new(bytes, 1, level).ok_or_else(|| DecodeError::unsupported(instruction))?,
     };
     let decoded = Decoded::new(copy).sources(&sources);
     Ok(decoded.address(to.slot()).address(from.slot()))

@@ -7,9 +7,9 @@ use std::mem::MaybeUninit;
 
 use super::delivery::Delivery;
 use crate::decode::{Columns, DecodeError, Level};
-use crate::memory::access::{Environment, Request};
+use crate::memory::access::{Environment, Request, Target};
 use crate::memory::barrier::Transactions;
-use crate::memory::columns::Buffer;
+use crate::memory::columns::{Buffer, Mover};
 use crate::memory::decoded::Decoded;
 use crate::memory::lanes::{self, AddressOperand, Prepared};
 use crate::memory::lookup::AccessFault;
@@ -41,6 +41,8 @@ pub(super) struct BulkCopy {
     /// Operation on each element and the element's bytes; None replaces the destination.
     reduction: Option<(Update, usize)>,
     delivery: Delivery,
+    /// Moves pieces that replace the destination.
+    mover: Mover,
 }
 
 impl BulkCopy {
@@ -110,15 +112,25 @@ impl BulkCopy {
             let data = buffer.start();
             // SAFETY: the buffer has room for 32 pieces; what `access` hands out may be accessed, and is aligned.
             unsafe {
-                data.write_bytes(0, 32 * PIECE as usize);
-                if let Some(from) = from {
-                    self.load.each(&row(from), mask, environment, |piece, address| {
-                        racing::load::<16>(address, data.add(16 * piece));
-                    })?;
+                match from {
+                    Some(from) => {
+                        self.load.access(&row(from), mask, environment, |target, prepared, lanes| {
+                            let Target::Host { base, .. } = target else { return };
+                            (self.mover.read)(prepared, base, data, lanes);
+                        })?;
+                    }
+                    None => data.write_bytes(0, 32 * PIECE as usize),
                 }
                 for &to in to {
-                    self.store.each(&row(to), mask, environment, |piece, address| {
-                        self.piece(address, data.add(16 * piece), byte_mask);
+                    self.store.access(&row(to), mask, environment, |target, prepared, lanes| {
+                        let Target::Host { base, .. } = target else { return };
+                        match (self.reduction, byte_mask) {
+                            (None, None) => (self.mover.write)(prepared, base, data, lanes),
+                            _ => lanes::each(lanes).for_each(|piece| {
+                                let bytes = byte_mask.unwrap_or(u16::MAX);
+                                self.piece(base + prepared.addresses[piece], data.add(16 * piece), bytes);
+                            }),
+                        }
                     })?;
                 }
             }
@@ -127,30 +139,30 @@ impl BulkCopy {
         Ok(())
     }
 
-    /// Copies one piece of 16 bytes, or combines it with the destination.
+    /// Copies the bytes of a piece that the mask has, or combines it with the destination.
     ///
     /// # Safety
     /// 16 bytes may be accessed at the address and read from `data`.
-    unsafe fn piece(&self, address: u64, data: *const u8, byte_mask: Option<u16>) {
+    unsafe fn piece(&self, address: u64, data: *const u8, byte_mask: u16) {
         // SAFETY: the caller's promise.
         unsafe {
-            match (self.reduction, byte_mask) {
-                (Some((update, size)), _) => {
-                    for start in (0..16).step_by(size) {
-                        let mut element = [0_u8; 8];
-                        data.add(start).copy_to_nonoverlapping(element.as_mut_ptr(), size);
-                        (update.one)(address + start as u64, u64::from_le_bytes(element), 0);
-                    }
+            if let Some((update, size)) = self.reduction {
+                for start in (0..16).step_by(size) {
+                    let mut element = [0_u8; 8];
+                    data.add(start).copy_to_nonoverlapping(element.as_mut_ptr(), size);
+                    (update.one)(address + start as u64, u64::from_le_bytes(element), 0);
                 }
-                (None, Some(byte_mask)) => {
-                    for byte in (0..16).filter(|byte| byte_mask >> byte & 1 == 1) {
-                        racing::store::<1>(address + byte, data.add(byte as usize));
-                    }
-                }
-                (None, None) => racing::store::<16>(address, data),
+                return;
+            }
+            for byte in (0..16).filter(|byte| byte_mask >> byte & 1 == 1) {
+                racing::store::<1>(address + byte, data.add(byte as usize));
             }
         }
     }
+}
+
+fn mover(instruction: &Instruction, level: Level) -> Result<Mover, DecodeError> {
+    Mover::new(PIECE as u32, 1, level).ok_or_else(|| DecodeError::unsupported(instruction))
 }
 
 /// Decodes `cp.async.bulk` and `cp.reduce.async.bulk`; `modifiers` are those besides `async`, `bulk` and `reduce`.
@@ -222,6 +234,7 @@ pub(super) fn decode(
         byte_mask,
         reduction,
         delivery: Delivery { blocks, transactions },
+        mover: mover(instruction, level)?,
     };
     let barrier = transactions.map(|barrier| barrier.slot());
     let decoded = Decoded::new(copy).sources(&sources);
@@ -261,6 +274,7 @@ pub(super) fn decode_zeros(
         byte_mask: None,
         reduction: None,
         delivery: Delivery::default(),
+        mover: mover(instruction, level)?,
     };
     Ok(Decoded::new(copy).sources(&[size]).address(to.slot()))
 }
