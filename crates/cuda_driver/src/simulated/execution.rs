@@ -194,7 +194,7 @@ fn is_alone(launch: &Launch, kernel: &Kernel) -> bool {
 /// Returns the place of an instruction.
 fn place(loaded: &Loaded, site: Site) -> Place {
     let info = loaded.program.sites().get(site.0 as usize);
-    let known = info.and_then(|info| loaded.positions.at_line(info.line)).cloned();
+    let known = info.and_then(|info| loaded.positions().at_line(info.line)).cloned();
     known.unwrap_or_else(|| Place {
         function: info.map_or_else(String::new, |info| info.function.to_string()),
         ptx_line: info.map_or(0, |info| info.line),

@@ -39,8 +39,9 @@ pub(super) struct Loaded {
     /// Number of the module in the process, from 1.
     pub number: u64,
     pub program: Program,
-    /// Source positions of its instructions.
-    pub positions: Positions,
+    /// Its text, of which the positions are made.
+    text: Box<str>,
+    positions: OnceLock<Positions>,
     /// `.version`: ten times the major plus the minor number.
     pub ptx_version: c_int,
     /// Number of `.target`.
@@ -49,6 +50,15 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
+    /// Returns the source positions of its instructions. To find them takes as long as to load the module, and only findings and
+    /// faults have places, so the first of these finds them.
+    pub(super) fn positions(&self) -> &Positions {
+        self.positions.get_or_init(|| {
+            let module = ptx::parse(&self.text);
+            module.map_or_else(|_| Positions::default(), |module| Positions::new(&module))
+        })
+    }
+
     /// Returns the lists of instructions that counting needs. The first launch makes them.
     pub(super) fn facts(&self) -> Arc<SiteFacts> {
         Arc::clone(self.facts.get_or_init(|| Arc::new(SiteFacts::of(self.program.sites()))))
@@ -81,10 +91,11 @@ pub(super) fn load(current: &Current, image: &Image, options: &Options) -> Outco
 
 /// Loads PTX into a device's memory, outside of contexts.
 pub(super) fn load_onto(device: &Device, image: &Image, options: &Options) -> Outcome<Loaded> {
-    let module = images::parse(image.text_for(device.card.compute_capability), options)?;
+    let text = image.text_for(device.card.compute_capability);
+    let module = images::parse(text, options)?;
     let (major, minor) = module.version;
     let ptx_version = (major * 10 + minor) as c_int;
-    let (target, positions) = (target_number(&module), Positions::new(&module));
+    let target = target_number(&module);
     let program = Program::load(module, &device.memory).map_err(|error| {
         let words = format!("ptx {error}");
         options.error(&words);
@@ -101,7 +112,9 @@ pub(super) fn load_onto(device: &Device, image: &Image, options: &Options) -> Ou
     options.info(&summary(&program));
     static LOADED: AtomicU64 = AtomicU64::new(0);
     let number = LOADED.fetch_add(1, Ordering::Relaxed) + 1;
-    Ok(Loaded { number, program, positions, ptx_version, target, facts: OnceLock::new() })
+    let text = String::from_utf8_lossy(text).into();
+    let (positions, facts) = (OnceLock::new(), OnceLock::new());
+    Ok(Loaded { number, program, text, positions, ptx_version, target, facts })
 }
 
 /// Returns the compiler's log of a module that it accepted, in the style of ptxas.
