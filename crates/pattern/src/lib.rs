@@ -8,7 +8,9 @@
 
 mod wide;
 
-pub use wide::wide;
+pub use wide::{fuses, wide};
+
+use std::ops::AddAssign;
 
 /// Shifts the whole pattern; the same for every buffer of a run.
 pub const SEED: u32 = 0x9E37_79B9;
@@ -49,7 +51,7 @@ macro_rules! elements {
             }
 
             fn add_by(step: usize, addend: i64, values: &mut [$element]) {
-                values.iter_mut().step_by(step).for_each(|value| *value += addend as $element);
+                wide(add_every, (step, addend as $element, values));
             }
         }
     )*};
@@ -69,6 +71,15 @@ pub fn fill<T: Element>(first: u64, seed: u32, values: &mut [T]) {
 #[inline(always)]
 fn fill_every<T: Element>((first, step, seed, values): (u64, u64, u32, &mut [T])) {
     if step == 1 { fill_window(first, seed, values) } else { fill_steps(first, step, seed, values) }
+}
+
+#[inline(always)]
+fn add_every<T: Element + AddAssign>((step, addend, values): (usize, T, &mut [T])) {
+    if step == 1 {
+        values.iter_mut().for_each(|value| *value += addend);
+    } else {
+        values.iter_mut().step_by(step).for_each(|value| *value += addend);
+    }
 }
 
 #[inline(always)]

@@ -7,11 +7,25 @@
 #[inline(always)]
 pub fn wide<A, R>(work: impl FnOnce(A) -> R, arguments: A) -> R {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+    if fuses() {
         // SAFETY: the processor has both.
         return unsafe { with_avx2(work, arguments) };
     }
     work(arguments)
+}
+
+/// Returns true if the processor has AVX2 and FMA. In [`wide`], `mul_add` is then an instruction, and otherwise a call of the C library.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn fuses() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
+/// Returns true if `mul_add` is an instruction.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+pub fn fuses() -> bool {
+    cfg!(target_arch = "aarch64")
 }
 
 /// Calls `work` where the compiler may use AVX2 for what it inlines.

@@ -266,16 +266,19 @@ fn exchanged<T: Pod + fmt::Debug>(
     const WARP: usize = LANES as usize;
     let Exchange { kind, operand, width } = exchange;
     let givers: [usize; WARP] = std::array::from_fn(|lane| giver(kind, lane as u32, operand, width) as usize);
-    Expected::exactly(move |first, _, values: &mut [T]| {
-        let mut given = [T::zeroed(); WARP];
-        for (index, place) in (first..).zip(values) {
+    Expected::exactly(move |first, _, mut values: &mut [T]| {
+        let mut index = first;
+        while !values.is_empty() {
             let lane = index as usize % WARP;
-            if lane == 0 || index == first {
-                let warp = index - lane as u64;
-                given = std::array::from_fn(|lane| value(warp + lane as u64));
-                given[elements.saturating_sub(warp).min(LANES.into()) as usize..].fill(T::zeroed());
+            let warp = index - lane as u64;
+            let mut given: [T; WARP] = std::array::from_fn(|lane| value(warp + lane as u64));
+            given[elements.saturating_sub(warp).min(LANES.into()) as usize..].fill(T::zeroed());
+            let (of_warp, others) = values.split_at_mut((WARP - lane).min(values.len()));
+            for (place, giver) in of_warp.iter_mut().zip(&givers[lane..]) {
+                *place = given[giver % WARP];
             }
-            *place = given[givers[lane]];
+            index += of_warp.len() as u64;
+            values = others;
         }
     })
 }

@@ -5,6 +5,7 @@
 
 use super::RADIUS;
 use crate::verify::Tolerance;
+use pattern::wide;
 use std::sync::LazyLock;
 
 /// From one point of the grid to the next. It has two bits, so that a product with an index is exact, and a period is
@@ -32,6 +33,11 @@ static TABLE: LazyLock<(Vec<f64>, Vec<f64>)> =
 
 /// Writes the sine of the points from `first` on.
 pub(super) fn sine(first: u64, values: &mut [f32]) {
+    wide(sines, (first, values));
+}
+
+#[inline(always)]
+fn sines((first, values): (u64, &mut [f32])) {
     let (sines, cosines) = &*TABLE;
     each_turn(first, values, |(sine, cosine), within, values| {
         for ((value, s), c) in values.iter_mut().zip(&sines[within..]).zip(&cosines[within..]) {
@@ -42,6 +48,11 @@ pub(super) fn sine(first: u64, values: &mut [f32]) {
 
 /// Writes the cosine of the points from `first` on.
 pub(super) fn cosine(first: u64, values: &mut [f32]) {
+    wide(cosines, (first, values));
+}
+
+#[inline(always)]
+fn cosines((first, values): (u64, &mut [f32])) {
     let (sines, cosines) = &*TABLE;
     each_turn(first, values, |(sine, cosine), within, values| {
         for ((value, s), c) in values.iter_mut().zip(&sines[within..]).zip(&cosines[within..]) {
@@ -51,6 +62,7 @@ pub(super) fn cosine(first: u64, values: &mut [f32]) {
 }
 
 /// Hands out the values turn by turn: with the sine and cosine where the turn begins, and how far into it.
+#[inline(always)]
 fn each_turn<T>(first: u64, mut values: &mut [T], mut write: impl FnMut((f64, f64), usize, &mut [T])) {
     let mut index = first;
     while !values.is_empty() {

@@ -1,18 +1,39 @@
 //! Works out the kernels' results a second time, to check them against: nine points in the kernels' order, each multiplication
 //! fused with its addition.
 //!
-//! Processors have an instruction for that, which a program built for all of them calls through the C library. But an `f64` holds the
-//! product of two `f32` exactly, so that the sum alone is rounded twice, to `f64` and to `f32`. That makes a difference only
-//! where the first rounding ends halfway between two numbers of `f32`, which a look at its bits tells. So a window is worked out in `f64` without
-//! branches, two or four points at a time, and again by the C library if one of its sums was such a one.
+//! Most processors have an instruction for that, with which several points are worked out at once. On others `mul_add` calls the C
+//! library, which takes many times as long. But an `f64` holds the product of two `f32` exactly, so that the sum alone is rounded
+//! twice, to `f64` and to `f32`. That makes a difference only where the first rounding ends halfway between two numbers of `f32`,
+//! which a look at its bits tells. So there a window is worked out in `f64` without branches, and again by the C library if one of
+//! its sums was such a one.
 
 use super::RADIUS;
+use pattern::{fuses, wide};
 
 /// The bits of an `f64` that `f32` lacks, in a sum halfway between two numbers of `f32`.
 const HALFWAY: u64 = 1 << (f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS - 1);
 
 /// Writes the result for each point. `source` begins with the halo before the first one.
 pub(super) fn of_all(coefficients: [f32; RADIUS], source: &[f32], values: &mut [f32]) {
+    if fuses() {
+        wide(of_all_fused, (coefficients, source, values));
+    } else {
+        of_all_in_double(coefficients, source, values);
+    }
+}
+
+/// Does so in instructions that multiply and add.
+#[inline(always)]
+fn of_all_fused((coefficients, source, values): ([f32; RADIUS], &[f32], &mut [f32])) {
+    for (value, points) in values.iter_mut().zip(source.windows(2 * RADIUS + 1)) {
+        *value = coefficients.iter().enumerate().fold(0.0, |sum, (nth, coefficient)| {
+            coefficient.mul_add(points[RADIUS + nth + 1] - points[RADIUS - nth - 1], sum)
+        });
+    }
+}
+
+/// Does so without such instructions.
+fn of_all_in_double(coefficients: [f32; RADIUS], source: &[f32], values: &mut [f32]) {
     values.fill(0.0);
     let mut twice = false;
     for (nth, &coefficient) in coefficients.iter().enumerate() {
@@ -87,8 +108,11 @@ mod tests {
         };
         let of_window = |source: &[f32]| -> Vec<u32> {
             let mut values = vec![f32::NAN; source.len() - 2 * RADIUS];
+            of_all_in_double(coefficients, source, &mut values);
+            let bits = values.iter().map(|value| value.to_bits()).collect();
             of_all(coefficients, source, &mut values);
-            values.iter().map(|value| value.to_bits()).collect()
+            assert_eq!(values.iter().map(|value| value.to_bits()).collect::<Vec<_>>(), bits);
+            bits
         };
         assert_eq!(of_window(&source), of_each(&source));
         // A difference of 0, one that is subnormal, and one that is no number.
