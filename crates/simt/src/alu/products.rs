@@ -92,7 +92,7 @@ impl MatrixProduct {
     }
 }
 
-/// Adds the products of a row and a column to each sum, one after another.
+/// Adds the products of a row and a column to each sum, one after another. Each is a call of a function unless the compiler may use FMA.
 #[inline(always)]
 fn add_products(a: &[[f64; 16]; 16], b: &[[f64; 8]; 16], sums: &mut [[f64; 8]; 16]) {
     for (row, sums) in a.iter().zip(sums) {
@@ -104,7 +104,7 @@ fn add_products(a: &[[f64; 16]; 16], b: &[[f64; 8]; 16], sums: &mut [[f64; 8]; 1
     }
 }
 
-/// Does the same in vectors. A computer without FMA calls a function for each product.
+/// Does the same in vectors.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn add_products_avx2(a: &[[f64; 16]; 16], b: &[[f64; 8]; 16], sums: &mut [[f64; 8]; 16]) {
