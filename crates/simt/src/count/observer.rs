@@ -20,7 +20,6 @@
 use super::run::Run;
 use super::shape::Rules;
 use super::steady::{Memo, Path};
-use crate::coalescing::constant_replays;
 use crate::observe::{Access, At, Distance, Observer, Operation, Rows, Site, Space, SteadyAccess, Tallies};
 use std::ops::Range;
 
@@ -125,7 +124,7 @@ impl CounterObserver {
     fn record(&mut self, at: At, access: &Access<'_>) {
         let wavefronts = match access.space {
             Space::Shared | Space::Cluster => self.shared_wavefronts(at, access).taken,
-            Space::Constant => constant_replays(self.rules.capability, access.addresses, access.active),
+            Space::Constant => self.constant_issues(access.addresses, access.active),
             Space::Global | Space::Local => 0,
         };
         self.run.recorder.access(at, access, wavefronts);

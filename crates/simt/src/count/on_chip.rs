@@ -11,7 +11,7 @@ use super::request;
 use super::shape::Generation;
 use super::turns;
 use super::worst::Cost;
-use crate::coalescing::{Access as Way, Request, Wavefronts, constant_replays};
+use crate::coalescing::{Access as Way, Addresses, Request, Wavefronts, constant_replays};
 use crate::exec::Merged;
 use crate::observe::{Access, At, Operation, SteadyAccess};
 
@@ -80,18 +80,21 @@ impl CounterObserver {
         self.shared(at, access);
     }
 
-    pub(super) fn constant(&mut self, at: At, access: &Access<'_>) {
-        let (addresses, active) = (access.addresses, access.active);
-        let spacing = || request::spacing(addresses, active).filter(|_| active == u32::MAX);
-        let issues = match self.rules.generation {
-            Generation::Segments => constant_replays(self.rules.capability, addresses, active),
+    /// Returns how often a load from constant memory is issued.
+    pub(super) fn constant_issues(&self, addresses: &Addresses, active: u32) -> u32 {
+        if self.rules.generation == Generation::Segments {
+            return constant_replays(self.rules.capability, addresses, active);
+        }
+        match request::spacing(addresses, active) {
             // Lanes that are evenly spaced have one address or none in common.
-            _ => match spacing() {
-                Some((_, 0)) => 1,
-                Some(_) => active.count_ones(),
-                None => distinct_addresses(addresses, active, self.rules.level),
-            },
-        };
+            Some((_, 0)) => 1,
+            Some(_) => active.count_ones(),
+            None => distinct_addresses(addresses, active, self.rules.level),
+        }
+    }
+
+    pub(super) fn constant(&mut self, at: At, access: &Access<'_>) {
+        let issues = self.constant_issues(access.addresses, access.active);
         let constant = &mut self.run.site(at.site.0).constant;
         constant.requests += 1;
         constant.replays += u64::from(issues - 1);

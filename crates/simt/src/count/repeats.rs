@@ -19,7 +19,7 @@ use super::shape::Generation;
 use super::sinks::{CachedLoads, Uncached};
 use super::steady::{Memo, Path, Price};
 use super::turns;
-use crate::coalescing::{LANES, constant_replays};
+use crate::coalescing::LANES;
 use crate::observe::{Access, At, Operation, Space, SteadyAccess};
 
 impl CounterObserver {
@@ -130,7 +130,7 @@ impl CounterObserver {
                 Some(Memo::new(access, 3, Price::Memory { traffic, turns: turns::of_local(&traffic) }))
             }
             Space::Constant => {
-                let issues = constant_replays(self.rules.capability, &access.addresses(), access.active);
+                let issues = self.constant_issues(&access.addresses(), access.active);
                 Some(Memo::new(access, 0, Price::Issues(issues)))
             }
         };

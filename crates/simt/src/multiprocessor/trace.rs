@@ -131,11 +131,11 @@ impl Sample {
     }
 }
 
-/// How much a sector is wanted that is loaded past L1.
+/// Counts the loads of a sector that bypass L1.
 #[derive(Clone, Copy, Default)]
 struct Wanted {
     requests: u64,
-    /// Blocks that want it.
+    /// Blocks that make them.
     blocks: usize,
     /// The last of these, from 1.
     last_block: usize,

@@ -106,12 +106,15 @@ mod tests {
         let of_each = |source: &[f32]| -> Vec<u32> {
             source.windows(2 * RADIUS + 1).map(|points| of_one(coefficients, points).to_bits()).collect()
         };
-        let of_window = |source: &[f32]| -> Vec<u32> {
+        type Work = fn([f32; RADIUS], &[f32], &mut [f32]);
+        let by = |work: Work, source: &[f32]| -> Vec<u32> {
             let mut values = vec![f32::NAN; source.len() - 2 * RADIUS];
-            of_all_in_double(coefficients, source, &mut values);
-            let bits = values.iter().map(|value| value.to_bits()).collect();
-            of_all(coefficients, source, &mut values);
-            assert_eq!(values.iter().map(|value| value.to_bits()).collect::<Vec<_>>(), bits);
+            work(coefficients, source, &mut values);
+            values.iter().map(|value| value.to_bits()).collect()
+        };
+        let of_window = |source: &[f32]| -> Vec<u32> {
+            let bits = by(of_all, source);
+            assert_eq!(by(of_all_in_double, source), bits);
             bits
         };
         assert_eq!(of_window(&source), of_each(&source));

@@ -42,7 +42,6 @@ impl AsyncCopy {
         mask: u32,
         environment: &mut Environment<'_, O>,
     ) -> Result<(), AccessFault> {
-        let bytes = u64::from(self.load.bytes);
         // Bytes of each lane that are copied; None where all are.
         let lengths = if self.source_bytes.is_some() || self.ignored.is_some() {
             // SAFETY: the caller's promise.
@@ -73,10 +72,11 @@ impl AsyncCopy {
                     (self.mover.read)(prepared, base, data, lanes);
                 })?;
             }
-            for lane in lanes::each(mask).filter(|_| lengths.is_some()) {
-                let kept = lengths.map_or(bytes, |lengths| lengths[lane]);
-                let end = data.add(lane * bytes as usize + kept as usize);
-                end.write_bytes(0, (bytes - kept) as usize);
+            if let Some(lengths) = &lengths {
+                for lane in lanes::each(mask) {
+                    let (bytes, kept) = (self.load.bytes as usize, lengths[lane] as usize);
+                    data.add(lane * bytes + kept).write_bytes(0, bytes - kept);
+                }
             }
             let undefined = environment.undefined;
             self.store.access(to, mask, environment, |target, prepared, lanes| {
