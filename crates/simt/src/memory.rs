@@ -43,6 +43,7 @@ pub(crate) use barrier::Progress;
 pub(crate) use cluster::ClusterMemory;
 pub use device::Memory;
 pub use error::{FreeError, MemoryError, RangeError};
+pub(crate) use initialised::LastAllocation;
 pub(crate) use instruction::{MemoryInstruction, decode};
 pub(crate) use local::LocalMemory;
 pub(crate) use lookup::{AccessFault, LookupCache};

@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::finding::BarrierProblem;
+use super::observer::Block;
 use super::race::Races;
 use crate::observe::{Misuse, Site, Space};
 
@@ -12,6 +13,8 @@ use crate::observe::{Misuse, Site, Space};
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) races: Races,
+    /// Memory of blocks that have ended, for those that begin.
+    pub(super) spare: Vec<Block>,
     pub(super) events: Events,
 }
 

@@ -33,7 +33,7 @@ use super::race::{BlockRaces, Clocks, Races};
 use super::shape::Shape;
 use super::written::Written;
 use crate::coalescing::Addresses;
-use crate::memory::Memory;
+use crate::memory::{LastAllocation, Memory};
 use crate::observe::{Access, At, Misuse, Observer, Operation, Rows, Site, Space, SteadyAccess};
 use crate::ptx::op::Op;
 
@@ -42,9 +42,10 @@ pub trait Initialisation: Sync {
     /// Returns the active lanes that would read an uninitialised byte, with `bytes` per lane.
     fn uninitialised_lanes(&self, addresses: &Addresses, active: u32, bytes: u32) -> u32;
 
-    /// Returns true if it is certain that all of these bytes, which threads may read, are initialised.
+    /// Returns true if it is certain that all of these bytes, which threads may read, are initialised. `last` is where bytes were
+    /// found the last time.
     #[allow(unused_variables, reason = "the names say what is asked")]
-    fn is_initialised(&self, address: u64, bytes: u64) -> bool {
+    fn is_initialised(&self, address: u64, bytes: u64, last: &mut LastAllocation) -> bool {
         false
     }
 }
@@ -54,8 +55,8 @@ impl Initialisation for Memory {
         self.uninitialised_lanes(addresses, active, bytes)
     }
 
-    fn is_initialised(&self, address: u64, bytes: u64) -> bool {
-        self.is_initialised(address, bytes)
+    fn is_initialised(&self, address: u64, bytes: u64, last: &mut LastAllocation) -> bool {
+        self.is_initialised(address, bytes, last)
     }
 }
 
@@ -65,7 +66,7 @@ impl Initialisation for () {
         0
     }
 
-    fn is_initialised(&self, _: u64, _: u64) -> bool {
+    fn is_initialised(&self, _: u64, _: u64, _: &mut LastAllocation) -> bool {
         true
     }
 }
@@ -75,6 +76,7 @@ pub struct CheckObserver<'m, const ACCESSES: bool, const REGISTERS: bool> {
     checks: Checks,
     shape: Shape,
     initialisation: &'m dyn Initialisation,
+    last_allocation: LastAllocation,
     place: &'m (dyn Fn(Site) -> Place + Sync),
     /// Sites of strong accesses that release what precedes them.
     releases: HashMap<Site, bool>,
@@ -86,12 +88,14 @@ pub struct CheckObserver<'m, const ACCESSES: bool, const REGISTERS: bool> {
     events: Events,
     /// Blocks that have begun and not ended, with their numbers; mostly one.
     blocks: Vec<(u64, Box<Block>)>,
+    /// Memory of blocks that have ended, for those that begin.
+    spare: Vec<Block>,
     undefined: u32,
 }
 
 /// State of a block during execution.
 #[derive(Debug)]
-struct Block {
+pub(super) struct Block {
     clocks: Clocks,
     races: BlockRaces,
     written: Written,
@@ -108,11 +112,17 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
         home: Arc<Mutex<Found>>,
         apart: bool,
     ) -> Self {
-        let races = if apart { Races::default() } else { mem::take(&mut lock(&home).races) };
+        let (races, spare) = if apart {
+            (Races::default(), Vec::new())
+        } else {
+            let mut home = lock(&home);
+            (mem::take(&mut home.races), mem::take(&mut home.spare))
+        };
         Self {
             checks,
             shape,
             initialisation,
+            last_allocation: LastAllocation::default(),
             place,
             releases: HashMap::new(),
             home,
@@ -120,6 +130,7 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
             races,
             events: HashMap::new(),
             blocks: Vec::new(),
+            spare,
             undefined: 0,
         }
     }
@@ -161,10 +172,19 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
 
     #[cold]
     fn begin(&mut self, block: u64) -> usize {
-        let begun = Block {
-            clocks: Clocks::new(block, self.shape.threads()),
-            races: self.races.begin_block(),
-            written: Written::default(),
+        let threads = self.shape.threads();
+        let begun = match self.spare.pop() {
+            Some(mut begun) => {
+                begun.clocks.restart(block, threads);
+                begun.races.clear();
+                begun.written.clear();
+                begun
+            }
+            None => Block {
+                clocks: Clocks::new(block, threads),
+                races: BlockRaces::default(),
+                written: Written::default(),
+            },
         };
         self.blocks.push((block, Box::new(begun)));
         self.blocks.len() - 1
@@ -187,37 +207,45 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
             return self.access(at, &access.with(&addresses));
         }
         let pieces = Pieces::of(access, rows);
-        if self.checks.initcheck && !self.is_initialised(at, access, pieces.clone()) {
+        if self.checks.initcheck && !self.is_initialised(at, access, pieces.as_ref()) {
             let addresses = access.addresses_in(rows);
             self.initcheck(at, &access.with(&addresses));
         }
         if self.checks.racecheck {
             self.race(at, |races, block| {
-                races.steady(at, access, (rows, pieces), &mut block.clocks, &mut block.races);
+                races.steady(at, access, (rows, pieces.as_ref()), &mut block.clocks, &mut block.races);
             });
         }
     }
 
     /// Returns true if it is certain that an access with these pieces reads no uninitialised byte. Takes note then of what it
     /// writes.
-    fn is_initialised(&mut self, at: At, access: &SteadyAccess, pieces: Option<Pieces>) -> bool {
+    fn is_initialised(&mut self, at: At, access: &SteadyAccess, pieces: Option<&Pieces>) -> bool {
         let (is_load, is_store) = (access.operation == Operation::Load, access.operation == Operation::Store);
-        let Some(mut pieces) = pieces.filter(|_| is_load || is_store) else {
+        let Some(pieces) = pieces.filter(|_| is_load || is_store) else {
             return false;
         };
+        let [first, last] = pieces.ends();
         let range = |piece: Piece| (piece.word << 2, piece.words << 2);
         match access.space {
-            Space::Global if is_load => pieces.all(|piece| {
-                let (start, bytes) = range(piece);
-                self.initialisation.is_initialised(start, bytes)
-            }),
+            Space::Global if is_load => {
+                let mut has = |(start, bytes)| {
+                    self.initialisation.is_initialised(start, bytes, &mut self.last_allocation)
+                };
+                if pieces.are_adjacent() {
+                    has((first << 2, (last + 1 - first) << 2))
+                } else {
+                    pieces.clone().map(range).all(has)
+                }
+            }
             Space::Shared => {
                 let written = &mut self.block(at.block).written;
                 if is_store {
-                    pieces.for_each(|piece| written.write_range(range(piece)));
+                    pieces.clone().for_each(|piece| written.write_range(range(piece)));
                     return true;
                 }
-                pieces.all(|piece| written.has(range(piece)))
+                written.has_all_before((last + 1) << 2)
+                    || pieces.clone().all(|piece| written.has(range(piece)))
             }
             _ => true,
         }
@@ -277,8 +305,7 @@ impl<const ACCESSES: bool, const REGISTERS: bool> Observer for CheckObserver<'_,
 
     fn block_ends(&mut self, block: u64) {
         if let Some(place) = self.blocks.iter().position(|(number, _)| *number == block) {
-            let (_, block) = self.blocks.swap_remove(place);
-            self.races.end_block(block.races);
+            self.spare.push(*self.blocks.swap_remove(place).1);
         }
     }
 
@@ -371,6 +398,9 @@ impl<const ACCESSES: bool, const REGISTERS: bool> Drop for CheckObserver<'_, ACC
             } else {
                 home.races = races;
             }
+        }
+        if !self.apart {
+            home.spare = mem::take(&mut self.spare);
         }
         for event in mem::take(&mut self.events).into_values() {
             add(&mut home.events, event);

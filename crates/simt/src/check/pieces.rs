@@ -19,10 +19,11 @@ pub(super) struct Piece {
 /// The pieces of an access.
 #[derive(Clone, Debug)]
 pub(super) struct Pieces {
-    next: Piece,
+    pub(super) next: Piece,
     /// From one piece to the next, in words and in lanes.
-    step: (u64, u32),
-    left: u32,
+    pub(super) step: (u64, u32),
+    /// Pieces that are left, at most one for each lane.
+    pub(super) left: u32,
 }
 
 impl Pieces {
@@ -78,6 +79,21 @@ impl Pieces {
         let is_apart = (pitch as i64).unsigned_abs() >= 4 * words;
         let next = Piece { word, words, log, lanes: 1, all: of_row };
         (is_load || is_apart).then_some(Self { next, step: (in_words(pitch), lanes), left: count })
+    }
+}
+
+impl Pieces {
+    /// Returns the lowest and the highest word of the pieces that are left, at least one.
+    #[inline(always)]
+    pub(super) fn ends(&self) -> [u64; 2] {
+        let Piece { word, words, .. } = self.next;
+        let last = word.wrapping_add(self.step.0.wrapping_mul(u64::from(self.left) - 1));
+        [word.min(last), word.max(last) + words - 1]
+    }
+
+    /// Returns true if no word lies between the pieces.
+    pub(super) fn are_adjacent(&self) -> bool {
+        self.left == 1 || (self.step.0 as i64).unsigned_abs() <= self.next.words
     }
 }
 

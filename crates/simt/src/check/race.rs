@@ -58,7 +58,7 @@ mod pages;
 
 use std::collections::HashMap;
 
-use super::pieces::{Piece, Pieces};
+use super::pieces::Pieces;
 use crate::coalescing::{Addresses, LANES};
 use crate::observe::{Access, At, Operation, Rows, Space, SteadyAccess};
 
@@ -75,8 +75,6 @@ pub(super) struct Races {
     global: History,
     released: Released,
     hazards: Hazards,
-    /// Memory of blocks that have ended, for those that begin.
-    spare: Vec<BlockRaces>,
 }
 
 /// Races of one block: the history of its shared memory and what its threads released there.
@@ -95,22 +93,16 @@ impl BlockRaces {
     pub(super) fn pass_barrier(&mut self) {
         self.shared.pass_barrier();
     }
+
+    /// Forgets all accesses, and keeps the memory for another block.
+    pub(super) fn clear(&mut self) {
+        self.shared.forget_all();
+        self.handed_on.clear();
+        self.between_lanes.clear();
+    }
 }
 
 impl Races {
-    /// Returns the races of a block that begins.
-    pub(super) fn begin_block(&mut self) -> BlockRaces {
-        self.spare.pop().unwrap_or_default()
-    }
-
-    /// Takes note that a block has ended.
-    pub(super) fn end_block(&mut self, mut block: BlockRaces) {
-        block.shared.forget_all();
-        block.handed_on.clear();
-        block.between_lanes.clear();
-        self.spare.push(block);
-    }
-
     /// Adds the hazards that were found apart, in blocks of the same launch.
     pub(super) fn absorb(&mut self, other: Self) {
         self.hazards.absorb(other.hazards);
@@ -232,7 +224,7 @@ impl Races {
         &mut self,
         at: At,
         access: &SteadyAccess,
-        (rows, pieces): (Option<Rows>, Option<Pieces>),
+        (rows, pieces): (Option<Rows>, Option<&Pieces>),
         clocks: &mut Clocks,
         block: &mut BlockRaces,
     ) {
@@ -249,17 +241,16 @@ impl Races {
             let settled = clocks.settled(at.warp);
             let history = if access.space == Space::Global { &mut self.global } else { &mut block.shared };
             left = 0;
-            for Piece { mut word, mut words, log, mut lanes, all } in pieces {
-                while words > 0 {
-                    let run = Run::from(word, words, log);
+            if kind == READ && history.list(pieces, mark, settled) {
+                return;
+            }
+            for piece in pieces.clone() {
+                for (word, run, lanes) in Run::all_of(piece) {
                     let mark = Mark { lanes, bytes: 0xf, ..mark };
                     let is_ordered = |before: &Mark, next: &Mark| is_ordered(clocks, before, next);
                     if !history.add_run(word, run, mark, settled, is_ordered) {
-                        left |= all;
+                        left |= piece.all;
                     }
-                    let passed = run.words();
-                    lanes = lanes.wrapping_shl((passed >> log) as u32);
-                    (word, words) = (word + passed, words - passed);
                 }
             }
         }

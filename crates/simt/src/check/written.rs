@@ -6,6 +6,8 @@ use crate::coalescing::{Addresses, LANES};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Written {
     bits: Vec<u64>,
+    /// Words of bits from the start on that are all written.
+    full: usize,
 }
 
 impl Written {
@@ -28,10 +30,30 @@ impl Written {
             self.bits.resize(end, 0);
         }
         cells(start, bytes).for_each(|(cell, mask)| self.bits[cell] |= mask);
+        while self.bits.get(self.full) == Some(&u64::MAX) {
+            self.full += 1;
+        }
+    }
+
+    /// Forgets what has been written, and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.bits.clear();
+        self.full = 0;
+    }
+
+    /// Returns true if it is known that all bytes before this one have been written.
+    #[inline]
+    pub(super) fn has_all_before(&self, end: u64) -> bool {
+        end <= 64 * self.full as u64
     }
 
     /// Returns true if all of these bytes have been written.
+    #[inline]
     pub(super) fn has(&self, (start, bytes): (u64, u64)) -> bool {
+        if start % 64 + bytes <= 64 {
+            let (cell, mask) = cell(start, bytes as u32);
+            return self.bits.get(cell).is_some_and(|bits| bits & mask == mask);
+        }
         cells(start, bytes).all(|(cell, mask)| self.bits.get(cell).is_some_and(|bits| bits & mask == mask))
     }
 
@@ -71,5 +93,10 @@ mod tests {
         assert!(!written.has((59, 2)) && !written.has((128, 5)) && !written.has((400, 4)));
         written.write(&[132; 32], 1, 4);
         assert!(written.has((60, 76)));
+        assert!(!written.has_all_before(1));
+        written.write_range((0, 60));
+        assert!(written.has_all_before(128) && !written.has_all_before(129));
+        written.clear();
+        assert!(!written.has_all_before(1) && !written.has((0, 1)));
     }
 }

@@ -398,9 +398,7 @@ impl Request {
         if prepared.pattern == Pattern::Row {
             memory.mark_written(prepared.lowest, 32 * bytes);
         } else {
-            for lane in lanes::each(mask) {
-                memory.mark_written(prepared.addresses[lane], bytes);
-            }
+            memory.record_lanes(&prepared.addresses, mask, bytes);
         }
     }
 

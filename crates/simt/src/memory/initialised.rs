@@ -2,15 +2,45 @@
 
 use std::sync::atomic::Ordering;
 
-use super::allocation::rights;
+use super::allocation::{Allocation, rights};
 use super::device::Memory;
+use super::lanes;
 use super::table::Entry;
-use crate::coalescing::Addresses;
+use crate::coalescing::{Addresses, LANES};
+use crate::observe::{Rows, SteadyAccess};
+
+/// The allocation in which bytes were found the last time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LastAllocation {
+    allocation: Option<Allocation>,
+    is_tracked: bool,
+    /// Removals until then: it holds while there are no more.
+    removals: u64,
+}
 
 impl Memory {
     /// Marks bytes of a tracked allocation as written.
     pub(super) fn mark_written(&self, address: u64, bytes: u64) {
         self.shadow.mark(address, bytes);
+    }
+
+    /// Marks as written what all lanes of a warp store to a tracked allocation, evenly spaced or within rows.
+    pub(crate) fn record(&self, access: &SteadyAccess, rows: Option<Rows>) {
+        let bytes = u64::from(access.bytes);
+        match rows {
+            None if access.step == bytes => self.mark_written(access.base, bytes * LANES as u64),
+            Some(Rows { log, pitch }) if access.step == bytes => {
+                for row in 0..LANES as u64 >> log {
+                    self.mark_written(access.base.wrapping_add(pitch.wrapping_mul(row)), bytes << log);
+                }
+            }
+            _ => self.record_lanes(&access.addresses_in(rows), u32::MAX, bytes),
+        }
+    }
+
+    /// Marks as written what lanes of a warp store to a tracked allocation.
+    pub(crate) fn record_lanes(&self, addresses: &Addresses, active: u32, bytes: u64) {
+        lanes::each(active).for_each(|lane| self.mark_written(addresses[lane], bytes));
     }
 
     /// Marks the allocation that contains an address as written, because others than this device's kernels write to it
@@ -43,12 +73,23 @@ impl Memory {
         })
     }
 
-    /// Returns true if all of these bytes are of one allocation, and written if it is tracked.
-    pub(crate) fn is_initialised(&self, address: u64, bytes: u64) -> bool {
-        self.table().containing(address).is_some_and(|entry| {
-            entry.allocation.contains(address, bytes)
-                && (entry.rights & rights::TRACKED == 0 || self.shadow.all(address, bytes))
-        })
+    /// Returns true if all of these bytes are of one allocation, and written if it is tracked. `last` is where the caller found
+    /// bytes the last time.
+    pub(crate) fn is_initialised(&self, address: u64, bytes: u64, last: &mut LastAllocation) -> bool {
+        let is_in = |allocation: &Allocation| allocation.contains(address, bytes);
+        if !last.allocation.as_ref().is_some_and(is_in) || last.removals != self.removals() {
+            let table = self.table();
+            let Some(entry) = table.containing(address).filter(|entry| is_in(&entry.allocation)) else {
+                return false;
+            };
+            *last = LastAllocation {
+                allocation: Some(entry.allocation),
+                is_tracked: entry.rights & rights::TRACKED != 0,
+                // Under the table's lock, so that the count matches the entry.
+                removals: self.removals(),
+            };
+        }
+        !last.is_tracked || self.shadow.all(address, bytes)
     }
 
     /// Returns the offset of a tracked allocation's first unwritten byte and the number of unwritten bytes; None if

@@ -74,8 +74,9 @@ impl LookupCache {
     }
 
     /// Returns the first and the last address that the instruction may access without a further check, in the allocation
-    /// that it last hit. None if there is no such allocation, or if stores to it are recorded.
-    pub(crate) fn bounds(&self, memory: &Memory, site: Site, plain: &Plain<'_>) -> Option<[u64; 2]> {
+    /// that it last hit. None if there is no such allocation. True if the caller has to [record](Memory::record) what the
+    /// instruction stores there.
+    pub(crate) fn bounds(&self, memory: &Memory, site: Site, plain: &Plain<'_>) -> Option<([u64; 2], bool)> {
         let needed = match (plain.is_load, plain.space) {
             (true, PlainSpace::Constant) => rights::READ | rights::CONSTANT,
             (true, _) => rights::READ,
@@ -84,10 +85,9 @@ impl LookupCache {
         let cached = &self.entries[site.0 as usize % ENTRIES];
         let records = !plain.is_load && cached.rights & rights::TRACKED != 0;
         let is_usable = cached.rights & needed == needed
-            && !records
             && cached.bytes >= u64::from(plain.bytes)
             && self.removals == memory.removals();
-        is_usable.then(|| [cached.start, cached.start + (cached.bytes - u64::from(plain.bytes))])
+        is_usable.then(|| ([cached.start, cached.start + (cached.bytes - u64::from(plain.bytes))], records))
     }
 
     fn remember(&mut self, memory: &Memory, site: Site, cached: Cached) {

@@ -57,27 +57,35 @@ pub(super) type Row = [u32; LANES];
 impl Clocks {
     /// Starts the clocks of a block of `threads`, which nothing orders yet.
     pub(in super::super) fn new(block: u64, threads: u32) -> Self {
-        let warps = threads.div_ceil(LANES as u32) as usize;
-        let mut known = vec![0; warps * warps];
-        (0..warps).for_each(|warp| known[warp * warps + warp] = 1);
-        let within = |warp| {
-            let lanes = threads - warp as u32 * 32;
-            Within {
-                lanes: if lanes >= 32 { u32::MAX } else { (1 << lanes) - 1 },
-                count: 0,
-                all: 0,
-                pairs: None,
-                fenced: None,
-            }
+        let mut new = Self {
+            block: 0,
+            warps: 0,
+            known: Vec::new(),
+            within: Vec::new(),
+            fenced: Vec::new(),
+            taken: Vec::new(),
         };
-        Self {
-            block: block as u32,
-            warps,
-            known,
-            within: (0..warps).map(within).collect(),
-            fenced: vec![None; warps],
-            taken: vec![Known::default(); warps],
-        }
+        new.restart(block, threads);
+        new
+    }
+
+    /// Starts the clocks of another block in this one's memory.
+    pub(in super::super) fn restart(&mut self, block: u64, threads: u32) {
+        let warps = threads.div_ceil(LANES as u32) as usize;
+        (self.block, self.warps) = (block as u32, warps);
+        self.known.clear();
+        self.known.resize(warps * warps, 0);
+        (0..warps).for_each(|warp| self.known[warp * warps + warp] = 1);
+        self.within.clear();
+        self.within.extend((0..warps).map(|warp| {
+            let lanes = threads - warp as u32 * 32;
+            let lanes = if lanes >= 32 { u32::MAX } else { (1 << lanes) - 1 };
+            Within { lanes, count: 0, all: 0, pairs: None, fenced: None }
+        }));
+        self.fenced.clear();
+        self.fenced.resize(warps, None);
+        self.taken.clear();
+        self.taken.resize(warps, Known::default());
     }
 
     pub(super) fn block(&self) -> u32 {

@@ -21,7 +21,7 @@
 //! # Pages that are only read
 //!
 //! Reads do not race with each other, so the history of a page matters only once something is written there. Until then
-//! the page keeps a list of its [`Read`]s, 16 bytes each, which are added to the history of its words when the first write
+//! the page keeps a list of its [`Read`]s, 16 bytes for each access, which are added to the history of its words when the first write
 //! comes, in their order. A kernel's input is mostly never written, and its list is dropped with the launch.
 //!
 //! A barrier of the whole block orders all accesses to its shared memory before it ahead of all after it. So the list of a
@@ -29,7 +29,8 @@
 //! example, a product writes a tile, waits, reads it 32 times a thread, waits again, and writes the next tile: the reads
 //! are listed and dropped, and only the writes reach the history.
 
-use super::pages::Pages;
+use super::super::pieces::{Piece, Pieces};
+use super::pages::Pages as Table;
 
 /// The access reads.
 pub(super) const READ: u8 = 1;
@@ -98,9 +99,23 @@ impl Run {
         Self::from(word, words, if words == 1 { 0 } else { 5 })
     }
 
-    /// Returns the number of its words.
-    pub(super) fn words(self) -> u64 {
-        u64::from(self.to - self.from)
+    /// Takes a piece apart into runs: for each its first word and the lanes of that.
+    pub(super) fn all_of(piece: Piece) -> impl Iterator<Item = (u64, Self, u32)> {
+        let Piece { mut word, mut words, log, mut lanes, .. } = piece;
+        std::iter::from_fn(move || {
+            let run = (words > 0).then(|| Self::from(word, words, log))?;
+            let this = (word, run, lanes);
+            let passed = u64::from(run.to - run.from);
+            lanes = lanes.wrapping_shl((passed >> log) as u32);
+            (word, words) = (word + passed, words - passed);
+            Some(this)
+        })
+    }
+
+    /// Returns the run as pieces, from this word on, with the lanes of that.
+    fn pieces(self, word: u64, lanes: u32) -> Pieces {
+        let words = u64::from(self.to - self.from);
+        Pieces { next: Piece { word, words, log: self.log, lanes, all: lanes }, step: (0, 0), left: 1 }
     }
 
     fn is_apart_from(self, other: Self) -> bool {
@@ -111,7 +126,7 @@ impl Run {
 /// The access history of one memory, by word number: the address divided by four.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    pages: Pages<Page>,
+    pages: Table<Page>,
     /// Stamps of the reads in the pages' lists.
     stamps: Vec<Stamp>,
     /// Reads in the pages' lists since all were last added.
@@ -130,7 +145,7 @@ struct Page {
     is_written: bool,
 }
 
-/// A plain read of a run of words by one warp, to be added.
+/// A plain read by one warp, to be added: of neighbouring words, or of several such pieces at even distances.
 #[derive(Clone, Copy, Debug)]
 struct Read {
     /// Place in [`History::stamps`].
@@ -139,10 +154,15 @@ struct Read {
     lanes: u32,
     /// First word in its page.
     word: u16,
-    /// Words, all of one line.
+    /// From a piece to the next.
+    step: i16,
+    /// Words of a piece.
     words: u8,
     /// As in [`Run::log`].
     log: u8,
+    pieces: u8,
+    /// Lanes from a piece to the next.
+    up: u8,
 }
 
 /// The mark and the order that all words of one read share.
@@ -204,24 +224,49 @@ impl History {
         settled: u32,
         is_ordered: impl Fn(&Mark, &Mark) -> bool,
     ) -> bool {
-        let page = self.pages.at(word / (PAGE * LINE));
-        if mark.kind == READ && !page.is_written {
-            let stamp = Stamp { mark: Mark { lanes: 0, ..mark }, settled };
-            let is_last = |last: &Stamp| last.mark == stamp.mark && last.settled == settled;
-            if !self.stamps.last().is_some_and(is_last) {
-                self.stamps.push(stamp);
-            }
-            let (stamp, word) = (self.stamps.len() as u32 - 1, (word % (PAGE * LINE)) as u16);
-            page.reads.push(Read { stamp, lanes: mark.lanes, word, words: run.words() as u8, log: run.log });
-            self.listed += 1;
-            if self.stamps.len() == MOST_STAMPS || self.listed == MOST_READS {
-                self.add_all_reads();
-            }
+        if mark.kind == READ && self.list(&run.pieces(word, mark.lanes), mark, settled) {
             return true;
         }
+        let page = self.pages.at(word / (PAGE * LINE));
         page.add_reads(&self.stamps, &mut self.details);
         page.is_written |= mark.kind != READ;
         page.line(word).add_run(&mut self.details, run, mark, settled, is_ordered)
+    }
+
+    /// Lists a plain read of these pieces, with this mark but for its lanes. Returns false, and lists nothing, if reads of their
+    /// page are to be added at once, or if they do not fit into one entry.
+    #[inline(always)]
+    pub(super) fn list(&mut self, pieces: &Pieces, mark: Mark, settled: u32) -> bool {
+        const WORDS: u64 = PAGE * LINE;
+        let [first, last] = pieces.ends();
+        let Pieces { next: Piece { word, words, log, lanes, .. }, step: (step, up), left } = *pieces;
+        if first / WORDS != last / WORDS || words > u8::MAX.into() {
+            return false;
+        }
+        let page = self.pages.at(first / WORDS);
+        if page.is_written {
+            return false;
+        }
+        let stamp = Stamp { mark: Mark { lanes: 0, bytes: 0xf, ..mark }, settled };
+        let is_last = |last: &Stamp| last.mark == stamp.mark && last.settled == settled;
+        if !self.stamps.last().is_some_and(is_last) {
+            self.stamps.push(stamp);
+        }
+        page.reads.push(Read {
+            stamp: self.stamps.len() as u32 - 1,
+            lanes,
+            word: (word % WORDS) as u16,
+            step: step as i16,
+            words: words as u8,
+            log,
+            pieces: left as u8,
+            up: up as u8,
+        });
+        self.listed += 1;
+        if self.stamps.len() == MOST_STAMPS || self.listed == MOST_READS {
+            self.add_all_reads();
+        }
+        true
     }
 
     /// Adds the reads of all pages, and forgets their stamps.
@@ -288,12 +333,15 @@ impl Page {
         if self.reads.is_empty() {
             return;
         }
-        for Read { stamp, lanes, word, words, log } in std::mem::take(&mut self.reads) {
+        for Read { stamp, lanes, word, step, words, log, pieces, up } in std::mem::take(&mut self.reads) {
             let Stamp { mark, settled } = stamps[stamp as usize];
-            let run = Run::from(word.into(), words.into(), log);
+            let next = Piece { word: word.into(), words: words.into(), log, lanes, all: lanes };
+            let pieces = Pieces { next, step: (i64::from(step) as u64, up.into()), left: pieces.into() };
             // What was written before happens before them: the page had been written when they were listed otherwise.
             let is_ordered = |_: &Mark, _: &Mark| true;
-            self.line(word.into()).add_run(details, run, Mark { lanes, ..mark }, settled, is_ordered);
+            for (word, run, lanes) in pieces.flat_map(Run::all_of) {
+                self.line(word).add_run(details, run, Mark { lanes, ..mark }, settled, is_ordered);
+            }
         }
     }
 }
@@ -491,7 +539,7 @@ fn merge(old: &mut Mark, mark: &Mark, settled: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{History, MOST_STAMPS, Mark, READ, Run, WRITE};
+    use super::{History, MOST_STAMPS, Mark, Piece, Pieces, READ, Run, WRITE};
 
     fn mark(kind: u8, warp: u8, clock: u32) -> Mark {
         Mark { site: 1, clock, lanes: 1, warp, bytes: 0xf, kind, ..Mark::default() }
@@ -513,6 +561,29 @@ mod tests {
         assert!(history.add_run(64, row, mark(READ, 0, 3), 0, never));
         history.pass_barrier();
         assert!(history.add_run(64, row, mark(WRITE, 1, 3), 0, never), "a barrier lies between");
+    }
+
+    #[test]
+    fn a_column_in_a_list_is_found_by_the_first_write() {
+        let never = |_: &Mark, _: &Mark| false;
+        let one = |word: u64| Piece { word, words: 1, log: 0, lanes: 1, all: 1 };
+        let column = |word: u64, step: i64| Pieces { next: one(word), step: (step as u64, 1), left: 32 };
+        let write = |history: &mut History, word| {
+            history.add_run(word, Run::of_lanes(word, 1), mark(WRITE, 1, 1), 0, never)
+        };
+        for (first, step) in [(5, 33), (5 + 31 * 33, -33)] {
+            let mut history = History::default();
+            assert!(history.list(&column(first, step), mark(READ, 0, 1), 0));
+            assert!(write(&mut history, 6), "no lane reads there");
+            let lanes: Vec<u32> = history.marks(5 + 3 * 33).map(|mark| mark.lanes).collect();
+            assert_eq!(lanes, [if step > 0 { 1 << 3 } else { 1 << 28 }]);
+            assert!((0..32).all(|row| !write(&mut history, 5 + row * 33)), "all lanes are listed");
+            assert!(!history.list(&column(first, step), mark(READ, 0, 1), 0), "the page is written");
+        }
+        let mut history = History::default();
+        assert!(!history.list(&column(0, 4096), mark(READ, 0, 1), 0), "it is of many pages");
+        let wide = Pieces { next: Piece { words: 256, ..one(0) }, step: (0, 0), left: 1 };
+        assert!(!history.list(&wide, mark(READ, 0, 1), 0), "it has more words than an entry");
     }
 
     #[test]

@@ -12,10 +12,10 @@ pub(super) struct Pages<T> {
     chunks: HashMap<u64, usize>,
     /// Of each chunk the places in `pages` plus 1, by page; 0 for pages that are not there.
     tables: Vec<Box<[u32]>>,
-    /// Numbers of chunks plus 1 and their places, by the lowest bits of the number.
-    recent_chunks: Box<[(u64, usize)]>,
-    /// Numbers of pages plus 1 and their places, by the lowest bits of the number.
-    recent: Box<[(u64, usize)]>,
+    /// Numbers of chunks plus 1 and their places, by the lowest bits of the number. Empty while there is no page.
+    recent_chunks: Vec<(u64, usize)>,
+    /// Numbers of pages plus 1 and their places, by the lowest bits of the number. Empty while there is no page.
+    recent: Vec<(u64, usize)>,
     pages: Vec<T>,
 }
 
@@ -30,8 +30,8 @@ impl<T> Default for Pages<T> {
         Self {
             chunks: HashMap::new(),
             tables: Vec::new(),
-            recent_chunks: Box::new([(0, 0); RECENT]),
-            recent: Box::new([(0, 0); RECENT]),
+            recent_chunks: Vec::new(),
+            recent: Vec::new(),
             pages: Vec::new(),
         }
     }
@@ -41,13 +41,17 @@ impl<T: Default> Pages<T> {
     /// Returns the page of this number.
     #[inline(always)]
     pub(super) fn at(&mut self, number: u64) -> &mut T {
-        let (known, place) = self.recent[number as usize % RECENT];
-        let place = if known == number + 1 { place } else { self.find(number) };
+        let place = match self.recent.get(number as usize % RECENT) {
+            Some(&(known, place)) if known == number + 1 => place,
+            _ => self.find(number),
+        };
         &mut self.pages[place]
     }
 
     #[inline(never)]
     fn find(&mut self, number: u64) -> usize {
+        self.recent_chunks.resize(RECENT, (0, 0));
+        self.recent.resize(RECENT, (0, 0));
         let chunk = number / CHUNK;
         let table = match self.recent_chunks[chunk as usize % RECENT] {
             (known, table) if known == chunk + 1 => table,

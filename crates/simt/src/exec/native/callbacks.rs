@@ -8,9 +8,10 @@ use super::super::run::Runner;
 use super::super::step::Action;
 use super::code::site;
 use super::context::{Callbacks, Shared};
+use super::enter::Report;
 use super::sums::IS_WIDE;
-use crate::memory::Environment;
-use crate::observe::{At, Observer, Rows, Site, SteadyAccess};
+use crate::memory::{Environment, Memory};
+use crate::observe::{At, Observer, Operation, Rows, Site, SteadyAccess};
 use crate::registers::Cell;
 
 impl Callbacks {
@@ -82,9 +83,11 @@ impl<O: Observer> Runner<'_, O> {
                 if let Some(native) = self.code
                     && let Some(plain) = instruction.plain()
                     && let Some(number) = native.access_at(pc)
-                    && let Some(bounds) = self.cache.bounds(self.context.memory, site(pc), &plain)
+                    && let Some((bounds, records)) = self.cache.bounds(self.context.memory, site(pc), &plain)
+                    && (!records || O::REGISTERS)
                 {
                     self.native.bounds[number] = bounds;
+                    self.native.reports[number].records = records;
                 }
                 // Those that load nothing may leave lanes of an earlier access behind.
                 Some(if program.uses.results(pc as usize).is_empty() { 0 } else { undefined })
@@ -164,9 +167,10 @@ unsafe extern "C" fn rare<O: Observer>(shared: *mut Shared, cells: *mut Cell, pc
 unsafe extern "C" fn steady<O: Observer>(shared: *mut Shared, number: u32, base: u64, step: u64) {
     // SAFETY: as above; code passes numbers of its accesses.
     unsafe {
-        report::<O>(shared, number, |observer, at, access| {
+        report::<O, _>(shared, number, |observer, at, access| {
             (access.base, access.step) = (base, step);
             observer.steady_access(at, access);
+            |memory: &Memory, access: &SteadyAccess| memory.record(access, None)
         });
     }
 }
@@ -181,9 +185,11 @@ unsafe extern "C" fn rows<O: Observer>(
 ) {
     // SAFETY: as above.
     unsafe {
-        report::<O>(shared, number, |observer, at, access| {
+        report::<O, _>(shared, number, |observer, at, access| {
             (access.base, access.step) = (base, step);
-            observer.rows_access(at, access, Rows { log, pitch });
+            let rows = Rows { log, pitch };
+            observer.rows_access(at, access, rows);
+            move |memory: &Memory, access: &SteadyAccess| memory.record(access, Some(rows))
         });
     }
 }
@@ -191,9 +197,13 @@ unsafe extern "C" fn rows<O: Observer>(
 unsafe extern "C" fn any<O: Observer>(shared: *mut Shared, number: u32, mask: u32) {
     // SAFETY: as above.
     unsafe {
-        report::<O>(shared, number, |observer, at, access| {
+        report::<O, _>(shared, number, |observer, at, access| {
             let access = SteadyAccess { active: mask, ..*access };
-            observer.access(at, &access.with(&(*shared).addresses));
+            let addresses = &(*shared).addresses;
+            observer.access(at, &access.with(addresses));
+            move |memory: &Memory, access: &SteadyAccess| {
+                memory.record_lanes(addresses, mask, access.bytes.into());
+            }
         });
     }
 }
@@ -207,24 +217,30 @@ unsafe extern "C" fn matched<O: Observer>(shared: *mut Shared, pc: u32, values: 
     }
 }
 
-/// Tells the observer of an access by its number, and notes in which lanes it reads uninitialised bytes.
+/// Tells the observer of an access by its number, and notes in which lanes it reads uninitialised bytes. What `tell` returns
+/// records what the access stores.
 ///
 /// # Safety
 /// The runner of the shared state is one with this observer, and code has an access of this number.
 #[inline(always)]
-unsafe fn report<O: Observer>(
+unsafe fn report<O: Observer, R: FnOnce(&Memory, &SteadyAccess)>(
     shared: *mut Shared,
     number: u32,
-    tell: impl FnOnce(&mut O, At, &mut SteadyAccess),
+    tell: impl FnOnce(&mut O, At, &mut SteadyAccess) -> R,
 ) {
     // SAFETY: the caller's promise; code waits for the callback to return.
     unsafe {
         let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
-        let (site, access) = runner.native.reports.get_unchecked_mut(number as usize);
+        let Report { site, access, records } = runner.native.reports.get_unchecked_mut(number as usize);
         let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
-        tell(&mut *runner.observer, at, access);
+        let record = tell(&mut *runner.observer, at, access);
         if O::REGISTERS {
-            (*shared).undefined = runner.observer.undefined_lanes();
+            if *records {
+                record(runner.context.memory, access);
+            }
+            // A reduction loads nothing into registers.
+            let loads = matches!(access.operation, Operation::Load | Operation::Atomic);
+            (*shared).undefined = if loads { runner.observer.undefined_lanes() } else { 0 };
         }
     }
 }

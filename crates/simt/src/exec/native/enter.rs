@@ -62,8 +62,7 @@ pub(in super::super) struct State {
     pub(super) shared: Box<Shared>,
     pub(super) counters: Vec<u64>,
     pub(super) bounds: Vec<[u64; 2]>,
-    /// What the observer is told of each access. Code's callbacks write the addresses in place.
-    pub(super) reports: Vec<(Site, SteadyAccess)>,
+    pub(super) reports: Vec<Report>,
     /// Block for which the shared state is filled.
     block: u64,
     /// Frame of the warp that code executes.
@@ -74,6 +73,15 @@ pub(in super::super) struct State {
     /// Count of freed allocations for which the bounds hold.
     removals: u64,
     returns: Returns,
+}
+
+/// What the observer is told of an access of code.
+pub(super) struct Report {
+    pub(super) site: Site,
+    /// Callbacks write the addresses in place.
+    pub(super) access: SteadyAccess,
+    /// True if what it stores is to be recorded, for initcheck.
+    pub(super) records: bool,
 }
 
 /// Times that the interpreter has handed warps back to code, and the warp instructions that code then executed.
@@ -263,8 +271,10 @@ impl<O: Observer> Runner<'_, O> {
         if state.counters.len() != native.counters() || state.bounds.len() != native.accesses.len() {
             state.counters = vec![0; native.counters()];
             state.bounds = vec![NOTHING; native.accesses.len()];
-            let steps = native.access_steps.iter().map(|step| site(*step));
-            state.reports = steps.zip(native.accesses.iter().copied()).collect();
+            let accesses = native.access_steps.iter().zip(&native.accesses);
+            let report =
+                |(step, access): (&u32, &_)| Report { site: site(*step), access: *access, records: false };
+            state.reports = accesses.map(report).collect();
             state.block = u64::MAX;
         }
         if state.removals != removals {
