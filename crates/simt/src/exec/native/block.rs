@@ -42,6 +42,7 @@ impl<O: Observer> Runner<'_, O> {
     /// Executes a block that no warp has begun and all of whose warps are whole.
     pub(in super::super) fn whole_block(&mut self, native: &Native) -> Result<Whole, Stop> {
         self.prepare_compiled(native);
+        self.lend_tallies(native);
         let count = self.block.warps.len();
         let function = self.context.launch.kernel.function;
         // Without barriers one frame serves all warps, one after the other.

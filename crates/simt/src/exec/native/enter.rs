@@ -65,6 +65,8 @@ pub(in super::super) struct State {
     pub(super) reports: Vec<Report>,
     /// Block for which the shared state is filled.
     block: u64,
+    /// Order of the block's first warp in the launch, if tallies are lent.
+    first_order: u64,
     /// Frame of the warp that code executes.
     pub(super) frame: *mut Frame,
     pub(super) fault: Option<AccessFault>,
@@ -137,6 +139,7 @@ impl Default for State {
             bounds: Vec::new(),
             reports: Vec::new(),
             block: u64::MAX,
+            first_order: 0,
             frame: std::ptr::null_mut(),
             fault: None,
             frames: Vec::new(),
@@ -161,6 +164,7 @@ impl<O: Observer> Runner<'_, O> {
             frame.fill(*slot, |_| 0);
         }
         self.prepare_compiled(native);
+        self.lend_tallies(native);
         // SAFETY: the frame is this function's own.
         let (reason, pc) =
             unsafe { self.call_compiled(native, index, &mut frame, native.start(), turn_ends) };
@@ -223,6 +227,7 @@ impl<O: Observer> Runner<'_, O> {
         }
         let frame: *mut Frame = frame;
         self.prepare_compiled(native);
+        self.lend_tallies(native);
         let before = self.counts.warp_instructions;
         // SAFETY: the frame is the warp's, which no other code uses while it runs.
         let (reason, pc) = unsafe { self.call_compiled(native, index, frame, entry, turn_ends) };
@@ -298,11 +303,28 @@ impl<O: Observer> Runner<'_, O> {
         shared.shared_bytes = bytes;
     }
 
+    /// Lends code the observer's tallies, until the observer is told of another function's steps.
+    #[inline(always)]
+    pub(super) fn lend_tallies(&mut self, native: &Native) {
+        let tallies =
+            if native.tallied { self.observer.tallies(self.block.index, native.steps()) } else { None };
+        let state = &mut *self.native;
+        if let Some(Tallies { first, stride, order, notes }) = tallies {
+            state.shared.tallies = first.expose_provenance() as u64;
+            state.shared.tally_stride = stride as u64;
+            state.first_order = order;
+            state.shared.notes = notes;
+        } else {
+            state.shared.tallies = 0;
+        }
+    }
+
     /// Calls compiled code for a warp, and settles the counters if it stopped within a block. Returns the reason and the
     /// step.
     ///
     /// # Safety
-    /// The frame is one of the kernel, and nothing else uses it meanwhile. The shared state is ready for the block.
+    /// The frame is one of the kernel, and nothing else uses it meanwhile. The shared state is ready for the block, and tallies have
+    /// been lent.
     #[inline(always)]
     pub(super) unsafe fn call_compiled(
         &mut self,
@@ -312,19 +334,10 @@ impl<O: Observer> Runner<'_, O> {
         entry: u32,
         turn_ends: u64,
     ) -> (u32, u32) {
-        let tallies =
-            if native.tallied { self.observer.tallies(self.block.index, native.steps()) } else { None };
         let runner: *mut Self = self;
         let state = &mut *self.native;
         state.frame = frame;
-        if let Some(Tallies { first, stride, order, notes }) = tallies {
-            state.shared.tallies = first.expose_provenance() as u64;
-            state.shared.tally_stride = stride as u64;
-            state.shared.order = order + index as u64;
-            state.shared.notes = notes;
-        } else {
-            state.shared.tallies = 0;
-        }
+        state.shared.order = state.first_order + index as u64;
         let shared: *mut Shared = &mut *state.shared;
         // SAFETY: the caller's promise; code accesses no other memory than its own and what it has checked. Its
         // callbacks use the runner, which nothing else does until code has returned.
