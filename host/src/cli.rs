@@ -196,7 +196,7 @@ pub(crate) struct AtlasOptions {
 /// The options of `pages fidelity`.
 #[derive(Debug, Args)]
 pub(crate) struct FidelityOptions {
-    /// Simulate the measured rows at full size too (four minutes on two cores), instead of reading the rows kept from the last time
+    /// Simulate the measured rows at full size too (five minutes on two cores, one and a half on eight), instead of reading the rows kept from the last time
     #[arg(long)]
     pub full: bool,
     /// Change nothing; fail if a counter differs or docs/fidelity.md is out of date

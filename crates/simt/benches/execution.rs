@@ -2,73 +2,48 @@
 //! of an H200, what merging them costs at the end included; `_checked` with racecheck, initcheck and synccheck as well.
 //!
 //! `cargo bench -p simt --bench execution`. Kernels are compiled before they are timed; `COALESCE_TIER=interpreted` times
-//! the interpreter. The figures to reach, counted, on one idle core with AVX2: a geometric mean of 10 G/s over `saxpy`,
-//! `offset`, the tiled transpose and the tiled product, and of 3 G/s over `stride_32`, the gathers, the random rows and the
-//! histogram; two workers 1.8 times one.
+//! the interpreter. The figures to reach on one idle core with AVX2 are geometric means: counted, 10 G/s over `saxpy`, `offset`, the
+//! tiled transpose and the tiled product, and 3 G/s over `stride_32`, a gather, the random rows and the histogram; with checks, 1.5
+//! G/s. Two workers are to reach 1.8 times one.
 //!
-//! Measured on one core of an EPYC with AVX-512, idle, in G/s of the fastest of ten samples, in brackets without counters. The
-//! virtual machine was slower that day than on others, on which `saxpy` counted came to 13.9:
+//! Measured on one core each of an EPYC with AVX2 and of a Xeon of 2023 with AVX-512, both in shared virtual machines, in G/s of the fastest
+//! of 20 to 240 samples, in brackets without counters:
 //!
-//! | kernel | counted, before | counted | with all checks |
-//! | --- | --- | --- | --- |
-//! | `saxpy` | 9.3 | 8.9 (29) | |
-//! | offset by one | 7.9 | 7.7 (20) | 1.60 |
-//! | tiled transpose | 8.0 | 10.2 (14) | 1.10 |
-//! | tiled product | 12.4 | 12.9 (42) | 2.11 |
-//! | geometric mean | 9.2 | 9.8 | 1.55 |
-//! | `stride_32` | 1.15 | 1.32 (2.1) | |
-//! | gather, 128 MB | 0.38 | 0.57 (2.3) | 0.12 |
-//! | gather, 256 KB | 1.18 | 1.93 (14.6) | 0.45 |
-//! | random rows | 2.3 | 2.3 (5.0) | 0.87 |
-//! | histogram | 0.91 | 1.37 (3.6) | 0.19 |
-//! | geometric mean | 1.03 | 1.35 (4.2) | |
-//!
-//! "Before" is the program before irregular requests were looked up together, in the same minutes. Both geometric means of
-//! regular kernels are at their aim (checks: 1.5), the counted one on the faster days. The 3 G/s of irregular ones are not reached, and
-//! two of the five do not execute as fast without any counter. What bounds them: in L1 a lane takes about 55 instructions, 14 clocks;
-//! 16 lanes at a time with AVX-512 took as long. Over 128 MB each lane needs two random lines of the host's memory, its own and
-//! the state of L2, 4.4 ns each where they are fetched far ahead and 9 ns where not.
-//!
-//! Irregular kernels are at 1.09 on one core of an Intel Xeon of 2023 (family 6, model 207, 2.3 GHz nominal, a shared virtual machine), and
-//! 2.54 is what bare look-ups would leave there (`cargo bench -p simt --bench floor`): the aim of 3 is out of reach on it as long as execution
-//! comes first and counting second. "Before" is the program with a second sort for banks. Each is the fastest of four times 15 samples,
-//! interleaved, of the floor 25; minutes apart, the same program and the floor differ by a fifth (floors of 2.01 to 2.71):
-//!
-//! | kernel | counted, before | counted | floor | without counters |
+//! | kernel | EPYC, counted | with all checks | Xeon, counted | with all checks |
 //! | --- | --- | --- | --- | --- |
-//! | `stride_32` | 0.81 | 0.83 | 1.01 | 1.38 |
-//! | gather, 128 MB | 0.35 | 0.39 | 1.30 | 1.86 |
-//! | gather, 256 KB | 1.24 | 1.32 | 5.53 | 12.1 |
-//! | random rows | 3.27 | 3.90 | 8.63 | 9.67 |
-//! | histogram | 0.87 | 0.92 | 1.69 | 2.00 |
-//! | geometric mean | 1.00 | 1.09 | 2.54 | 3.60 |
+//! | `saxpy` | 10.1 (20) | | 11.1 (22) | |
+//! | offset by one | 8.0 (15) | 1.57 | 8.3 (16) | 1.66 |
+//! | tiled transpose | 7.7 (13) | 1.74 | 5.8 (6.2) | 1.19 |
+//! | tiled product | 18.8 (31) | 2.02 | 21.6 (36) | 2.51 |
+//! | geometric mean | 10.4 | 1.77 | 10.4 | 1.70 |
+//! | `stride_32` | 1.06 (2.1) | | 0.92 (1.4) | |
+//! | gather, 128 MB | 0.42 (1.5) | 0.10 | 0.43 (2.1) | 0.14 |
+//! | gather, 256 KB | 1.45 (11) | 0.31 | 1.41 (11) | 0.43 |
+//! | random rows | 1.96 (3.4) | 1.20 | 4.65 (10) | 1.32 |
+//! | histogram | 1.12 (3.5) | 0.16 | 0.98 (1.9) | 0.16 |
+//! | geometric mean | 1.07 (3.3) | | 1.20 (3.7) | |
 //!
-//! Repeated accesses to global memory have been noted by compiled code and counted together since the first table. On one core of an Intel Xeon of
-//! 2023 with AVX-512, in turns with the program before that, in G/s of the fastest of two times ten samples: `saxpy` 7.6 -> 8.4,
-//! offset 6.6 -> 6.9, transpose 4.4 -> 5.5, product 15.6 -> 15.4; a geometric mean of 7.7 -> 8.4.
+//! On a busier host all of these come to half as much. The mean of regular kernels is at its aim, and so are the checks. Irregular kernels are
+//! not at 3 G/s: with the gather of 256 KB their mean is 1.3 (EPYC) and 1.6 (Xeon), with that of 128 MB 1.0 and 1.2. `cargo bench -p simt
+//! --bench floor` says what is in the way. In means with the gather of 256 KB, and in brackets with that of 128 MB:
 //!
-//! Blocks that repeat an earlier one are counted by a template since then, and accesses in rows are noted as well. Same machine, in turns with
-//! the program before that, in G/s of the fastest of four times 30 to 60 samples:
-//!
-//! | kernel | before | now |
+//! | | EPYC | Xeon |
 //! | --- | --- | --- |
-//! | `saxpy` | 7.7 | 10.8 |
-//! | offset by one | 6.7 | 8.5 |
-//! | tiled transpose | 5.8 | 6.2 |
-//! | tiled product | 14.5 | 21.2 |
-//! | geometric mean | 8.1 | 10.5 |
+//! | no counter | 4.0 (2.5) | 4.2 (2.7) |
+//! | and bare look-ups in two tables | 2.1 (1.5) | 3.0 (2.1) |
+//! | a loop by hand that moves the same data | 12.3 (7.7) | 14.5 (9.7) |
+//! | and the look-ups | 3.9 (2.8) | 6.4 (4.8) |
 //!
-//! That is the aim. The transpose waits for the host's memory: in other minutes it came to 8.8, and on a busier host from 4.9 to 5.3.
+//! So no exact counting exceeds 3 G/s while kernels are executed as they are now. By hand the random rows take a fifth of the time, since lines are
+//! fetched ahead of the warp that reads them, and the histogram a seventh to a thirteenth, without atomic operations. Beyond that, what
+//! counts is far from its floor where lanes are scattered: in L1 a lane takes about 55 instructions, 14 clocks; 16 lanes at a time with AVX-512
+//! took as long.
 //!
-//! `divergence` and `barriers` came to 25 and 10 G/s once code executed divergent regions under masks, from 0.86 and 2.5 when
-//! the interpreter did; a busier machine, the fastest of two times five samples.
+//! Two workers on the Xeon: 1.90 times one in arithmetic, 1.92 in barriers, 1.95 in divergence, 1.97 in `saxpy` counted, 2.1 in `stride_32`
+//! counted. `saxpy` without counters, whose launch takes a millisecond, comes to 1.6.
 //!
-//! Short launches: a launch of an increment through the simulated driver came from 58 to 40 us with one block, from 210 to 82 us with 16 and from
-//! 784 to 359 us with 256, since one worker executes what was short before and no worker is woken that does not wait; on a Xeon.
-//! In a module of 278 kernels it took 3.2 ms before it was gathered once what counting has to know of a module.
-//!
-//! Two workers: 1.98 times one in arithmetic, 2.0 in barriers, 1.97 in divergence, 1.83 in `stride_32`, 1.63 in `saxpy`, whose
-//! launch takes a millisecond. Interpreted, launches with all checks take 2.4 (offset) and 2.1 times (transpose) as long.
+//! Short launches: an increment through the simulated driver takes 40 us with one block, 82 us with 16 and 359 us with 256, since one worker
+//! executes what was short before and no worker is woken that does not wait; on a Xeon.
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
