@@ -365,8 +365,9 @@ fn lanes_that_are_apart_are_handed_over_at_the_end_of_a_time_slice() {
     }
 }
 
-/// What the checks find, with addresses counted from the first allocation, and the memory that is left behind.
-type Found = (Vec<String>, Vec<u8>);
+/// What the checks find, with addresses counted from the first allocation, the memory that is left behind, and its first unwritten byte
+/// and how many there are.
+type Found = (Vec<String>, Vec<u8>, Option<(u64, u64)>);
 
 /// Launches a kernel under all checks with a memory of `bytes`, of which these ranges are initialised, and its further parameters.
 fn checked(
@@ -389,7 +390,8 @@ fn checked(
     assert!(failures.is_empty(), "{kernel}: {failures:?}");
     let mut left = vec![0; bytes as usize];
     lab.memory.read(start, &mut left).expect("it was allocated");
-    (findings.iter().map(|finding| relative(&finding.to_string(), start)).collect(), left)
+    let texts = findings.iter().map(|finding| relative(&finding.to_string(), start)).collect();
+    (texts, left, lab.memory.unwritten(start))
 }
 
 /// Returns a finding's text with its addresses in device memory counted from here.
@@ -416,6 +418,7 @@ fn same_checked(
     let compiled = checked(text, kernel, launch, parameters, Tier::Compiled);
     assert_eq!(interpreted.0, compiled.0, "{kernel}\n{text}");
     assert!(interpreted.1 == compiled.1, "{kernel}: memory differs\n{text}");
+    assert_eq!(interpreted.2, compiled.2, "{kernel}: unwritten bytes\n{text}");
     compiled.0
 }
 
