@@ -94,7 +94,7 @@ pub struct CheckObserver<'m, const ACCESSES: bool, const REGISTERS: bool> {
 }
 
 /// State of a block during execution.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Block {
     clocks: Clocks,
     races: BlockRaces,
@@ -173,19 +173,10 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
     #[cold]
     fn begin(&mut self, block: u64) -> usize {
         let threads = self.shape.threads();
-        let begun = match self.spare.pop() {
-            Some(mut begun) => {
-                begun.clocks.restart(block, threads);
-                begun.races.clear();
-                begun.written.clear();
-                begun
-            }
-            None => Block {
-                clocks: Clocks::new(block, threads),
-                races: BlockRaces::default(),
-                written: Written::default(),
-            },
-        };
+        let mut begun = self.spare.pop().unwrap_or_default();
+        begun.clocks.restart(block, threads);
+        begun.races.clear();
+        begun.written.clear();
         self.blocks.push((block, Box::new(begun)));
         self.blocks.len() - 1
     }

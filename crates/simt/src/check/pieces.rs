@@ -80,9 +80,7 @@ impl Pieces {
         let next = Piece { word, words, log, lanes: 1, all: of_row };
         (is_load || is_apart).then_some(Self { next, step: (in_words(pitch), lanes), left: count })
     }
-}
 
-impl Pieces {
     /// Returns the lowest and the highest word of the pieces that are left, at least one.
     #[inline(always)]
     pub(super) fn ends(&self) -> [u64; 2] {

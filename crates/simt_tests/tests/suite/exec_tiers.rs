@@ -365,8 +365,8 @@ fn lanes_that_are_apart_are_handed_over_at_the_end_of_a_time_slice() {
     }
 }
 
-/// What the checks find, with addresses counted from the first allocation, the memory that is left behind, and its first unwritten byte
-/// and how many there are.
+/// The findings, with addresses counted from the first allocation; the memory that is left behind; its first unwritten byte and the
+/// number of unwritten bytes.
 type Found = (Vec<String>, Vec<u8>, Option<(u64, u64)>);
 
 /// Launches a kernel under all checks with a memory of `bytes`, of which these ranges are initialised, and its further parameters.

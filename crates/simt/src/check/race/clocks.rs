@@ -22,8 +22,8 @@ use std::sync::Arc;
 use super::known::Known;
 use crate::coalescing::LANES;
 
-/// The vector clocks of a block's warps.
-#[derive(Debug)]
+/// The vector clocks of a block's warps; by default of none.
+#[derive(Debug, Default)]
 pub(in super::super) struct Clocks {
     block: u32,
     warps: usize,
@@ -55,21 +55,7 @@ struct Within {
 pub(super) type Row = [u32; LANES];
 
 impl Clocks {
-    /// Starts the clocks of a block of `threads`, which nothing orders yet.
-    pub(in super::super) fn new(block: u64, threads: u32) -> Self {
-        let mut new = Self {
-            block: 0,
-            warps: 0,
-            known: Vec::new(),
-            within: Vec::new(),
-            fenced: Vec::new(),
-            taken: Vec::new(),
-        };
-        new.restart(block, threads);
-        new
-    }
-
-    /// Starts the clocks of another block in this one's memory.
+    /// Starts the clocks of a block of `threads`, which nothing orders yet, in the memory of an earlier one.
     pub(in super::super) fn restart(&mut self, block: u64, threads: u32) {
         let warps = threads.div_ceil(LANES as u32) as usize;
         (self.block, self.warps) = (block as u32, warps);

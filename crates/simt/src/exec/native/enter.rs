@@ -77,7 +77,7 @@ pub(in super::super) struct State {
     returns: Returns,
 }
 
-/// What the observer is told of an access of code.
+/// The report that the observer gets of one access of compiled code.
 pub(super) struct Report {
     pub(super) site: Site,
     /// Callbacks write the addresses in place.
