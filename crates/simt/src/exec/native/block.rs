@@ -10,7 +10,7 @@
 //! interpreter would have it in.
 
 use super::super::frame::Frame;
-use super::super::run::{Runner, Stop, TURN};
+use super::super::run::{Runner, Stop};
 use super::super::step::{Action, Rare};
 use super::super::warp::Fragment;
 use super::code::Native;
@@ -44,16 +44,11 @@ impl<O: Observer> Runner<'_, O> {
         self.prepare_compiled(native);
         self.lend_tallies(native);
         let count = self.block.warps.len();
-        let function = self.context.launch.kernel.function;
-        // Without barriers one frame serves all warps, one after the other.
-        let frames = if native.has_barriers() { count } else { 1 };
-        while self.native.frames.len() < frames {
-            self.native.frames.push(None);
+        if !native.has_barriers() {
+            return self.block_without_barriers(native);
         }
-        for index in 0..frames {
-            if self.native.frames[index].is_none() {
-                self.native.frames[index] = Some(self.pools.take(function, self.context));
-            }
+        for index in 0..count {
+            self.take_frame(index);
         }
         let mut stands = [Stand::Ready(native.start_step()); MOST_WARPS];
         // Warps that wait, all at barriers of one number.
@@ -61,9 +56,7 @@ impl<O: Observer> Runner<'_, O> {
         let mut alive = self.block.alive;
         loop {
             for index in 0..count {
-                let limit = self.context.launch.instruction_limit;
-                let limit = limit.map_or(u64::MAX, |limit| self.counts.last_end.saturating_add(limit));
-                let turn_ends = (self.counts.warp_instructions + TURN).min(limit);
+                let turn_ends = self.turn_ends();
                 self.begin_pace();
                 while let Stand::Ready(step) = stands[index] {
                     let is_start = step == native.start_step();
@@ -75,8 +68,7 @@ impl<O: Observer> Runner<'_, O> {
                         self.hand_over(native, &stands[..count], None);
                         return Ok(Whole::HandedOver(index));
                     };
-                    let place = if frames == 1 { 0 } else { index };
-                    let frame = self.native.frames[place].as_mut().expect("taken above");
+                    let frame = self.native.frames[index].as_mut().expect("taken above");
                     if is_start {
                         for slot in &native.zeroed {
                             frame.fill(*slot, |_| 0);
@@ -103,13 +95,8 @@ impl<O: Observer> Runner<'_, O> {
                             }
                         }
                         _ => {
-                            self.note_pace(index);
                             self.block.alive = alive;
-                            self.hand_over(native, &stands[..count], Some((index, reason, pc)));
-                            if reason == stopped::FAULT {
-                                return Err(self.compiled_fault(index, pc));
-                            }
-                            return Ok(Whole::HandedOver(index));
+                            return self.stop_whole(native, &stands[..count], (index, reason, pc));
                         }
                     }
                     self.note_pace(index);
@@ -132,6 +119,46 @@ impl<O: Observer> Runner<'_, O> {
                 self.block.alive = 0;
                 return Ok(Whole::Ended);
             }
+        }
+    }
+
+    /// Does the same for code without barriers, where one frame serves all warps, one after the other.
+    fn block_without_barriers(&mut self, native: &Native) -> Result<Whole, Stop> {
+        let frame: *mut Frame = self.take_frame(0);
+        // SAFETY: the frame is the block's alone, and the state is ready.
+        let Some(stop) = (unsafe { self.call_for_all(native, frame) }) else {
+            self.block.alive = 0;
+            return Ok(Whole::Ended);
+        };
+        let mut stands = [Stand::Ready(native.start_step()); MOST_WARPS];
+        stands[..stop.0].fill(Stand::Ended);
+        self.block.alive &= u32::MAX << stop.0;
+        self.stop_whole(native, &stands[..self.block.warps.len()], stop)
+    }
+
+    /// Returns the frame of this number, which is taken from the pool if it is not there.
+    fn take_frame(&mut self, index: usize) -> &mut Frame {
+        let function = self.context.launch.kernel.function;
+        if self.native.frames.len() <= index {
+            self.native.frames.resize_with(index + 1, || None);
+        }
+        let (pools, context) = (&mut *self.pools, self.context);
+        self.native.frames[index].get_or_insert_with(|| pools.take(function, context))
+    }
+
+    /// Hands the block over where a warp has stopped, for a reason, before a step.
+    #[cold]
+    fn stop_whole(
+        &mut self,
+        native: &Native,
+        stands: &[Stand],
+        (index, reason, pc): (usize, u32, u32),
+    ) -> Result<Whole, Stop> {
+        self.note_pace(index);
+        self.hand_over(native, stands, Some((index, reason, pc)));
+        match reason {
+            stopped::FAULT => Err(self.compiled_fault(index, pc)),
+            _ => Ok(Whole::HandedOver(index)),
         }
     }
 

@@ -24,14 +24,15 @@
 //! ([`Left::Barrier`]): the barrier reads none, so they are not expanded.
 
 use super::super::frame::Frame;
-use super::super::run::{Runner, Stop};
+use super::super::run::{Runner, Stop, TURN};
 use super::super::warp::{Activation, Fragment, NO_JOIN};
 use super::callbacks::settle;
 use super::code::{Native, site};
-use super::context::{Callbacks, MOST_OPEN, Open, Shared, stopped};
+use super::context::{Callbacks, Entry, MOST_OPEN, Open, Shared, stopped};
 use super::sums::Sums;
 use crate::memory::AccessFault;
 use crate::observe::{Observer, Site, SteadyAccess, Tallies};
+use crate::registers::Cell;
 
 /// Where compiled code has left a warp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -334,26 +335,102 @@ impl<O: Observer> Runner<'_, O> {
         entry: u32,
         turn_ends: u64,
     ) -> (u32, u32) {
+        // SAFETY: the caller's promise.
+        let (reason, pc) = unsafe {
+            let shared = self.lend_state(frame);
+            let lent = (shared, (*frame).cells());
+            (self.call_lent(native.entry(), lent, (index, entry, turn_ends)), (*shared).pc)
+        };
+        self.settle_stopped(native, reason, pc);
+        (reason, pc)
+    }
+
+    /// Calls compiled code from its start for one warp of the block after the other, which has no barriers. If one stops before its end, returns
+    /// its number, the reason and the step.
+    ///
+    /// # Safety
+    /// As for [`Self::call_compiled`].
+    pub(super) unsafe fn call_for_all(
+        &mut self,
+        native: &Native,
+        frame: *mut Frame,
+    ) -> Option<(usize, u32, u32)> {
+        let (function, start) = (native.entry(), native.start());
+        // SAFETY: the caller's promise.
+        let (shared, cells) = unsafe { (self.lend_state(frame), (*frame).cells()) };
+        for index in 0..self.block.warps.len() {
+            for slot in &native.zeroed {
+                // SAFETY: as above.
+                unsafe { (*frame).fill(*slot, |_| 0) };
+            }
+            self.begin_pace();
+            // SAFETY: as above; the state has been lent, and code takes nothing back of it where a warp ends.
+            let reason =
+                unsafe { self.call_lent(function, (shared, cells), (index, start, self.turn_ends())) };
+            if reason != stopped::ENDED {
+                // SAFETY: code has returned.
+                let pc = unsafe { (*shared).pc };
+                self.settle_stopped(native, reason, pc);
+                return Some((index, reason, pc));
+            }
+            self.note_pace(index);
+            self.counts.warp_ended();
+        }
+        None
+    }
+
+    /// Returns the value of `warp_instructions` at which a warp that starts now has used its time slice.
+    #[inline(always)]
+    pub(super) fn turn_ends(&self) -> u64 {
+        let limit = self.context.launch.instruction_limit;
+        let limit = limit.map_or(u64::MAX, |limit| self.counts.last_end.saturating_add(limit));
+        (self.counts.warp_instructions + TURN).min(limit)
+    }
+
+    /// Lends code the frame and this runner, for calls in succession.
+    ///
+    /// # Safety
+    /// As for [`Self::call_compiled`].
+    #[inline(always)]
+    unsafe fn lend_state(&mut self, frame: *mut Frame) -> *mut Shared {
         let runner: *mut Self = self;
         let state = &mut *self.native;
         state.frame = frame;
-        state.shared.order = state.first_order + index as u64;
-        let shared: *mut Shared = &mut *state.shared;
+        state.shared.active = u32::MAX;
+        state.shared.runner = runner.cast();
+        &mut *state.shared
+    }
+
+    /// Calls code for a warp from an entry, with the state that has been lent and the frame's cells. Returns why it stopped.
+    ///
+    /// # Safety
+    /// As for [`Self::call_compiled`].
+    #[inline(always)]
+    unsafe fn call_lent(
+        &mut self,
+        function: Entry,
+        (shared, cells): (*mut Shared, *mut Cell),
+        (index, entry, turn_ends): (usize, u32, u64),
+    ) -> u32 {
         // SAFETY: the caller's promise; code accesses no other memory than its own and what it has checked. Its
         // callbacks use the runner, which nothing else does until code has returned.
-        let (reason, pc) = unsafe {
+        unsafe {
+            (*shared).order = self.native.first_order + index as u64;
             (*shared).instructions = self.counts.warp_instructions;
             (*shared).limit = turn_ends;
             (*shared).warp = index as u32;
-            (*shared).active = u32::MAX;
-            (*shared).runner = runner.cast();
-            let reason = (native.entry())(shared, (*frame).cells(), entry);
+            let reason = function(shared, cells, entry);
             if (*shared).summed != 0 {
                 settle(shared);
             }
             self.counts.warp_instructions = (*shared).instructions;
-            (reason, (*shared).pc)
-        };
+            reason
+        }
+    }
+
+    /// Settles the counters if code has stopped within a block.
+    #[inline(always)]
+    fn settle_stopped(&mut self, native: &Native, reason: u32, pc: u32) {
         match reason {
             stopped::LEFT | stopped::APART => self.settle_block(native, pc, false),
             stopped::FAULT => self.settle_block(native, pc, true),
@@ -361,7 +438,6 @@ impl<O: Observer> Runner<'_, O> {
             stopped::UNDEFINED => self.settle_block(native, pc - 1, true),
             _ => {}
         }
-        (reason, pc)
     }
 
     /// Makes a warp's frame ready for the interpreter, where code has stopped with all lanes or while they were apart.
