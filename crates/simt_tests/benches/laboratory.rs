@@ -1,0 +1,301 @@
+//! How fast the laboratory's own kernels are executed, without counters and with all counters of an H200: thread instructions a second.
+//!
+//! `cargo bench -p simt_tests --bench laboratory`, one worker. Kernels come from `gpu-kernels`, as rustc and cuda_builder make them, and are
+//! compiled before they are timed; or from the file that `COALESCE_PTX` names, on a computer without Rust. `--bench execution` of `simt` has
+//! short kernels written by hand for the same patterns.
+//!
+//! Arrays of 4 MiB stay in the host's caches, and those of 256 MiB are what a full run has. On one core of an EPYC with AVX2, in a shared
+//! virtual machine, in G/s of the fastest of 8 to 100 samples, in brackets without counters:
+//!
+//! | kernel | G/s | | kernel | G/s |
+//! | --- | --- | --- | --- | --- |
+//! | `offset_f32` | 11.4 (24) | | `stride_f32`, 32 apart | 1.25 (2.5) |
+//! | `copy_scalar` | 10.8 (25) | | `gather`, 4 MiB | 0.68 (9.9) |
+//! | `copy_vector` | 4.6 (9.7) | | `gather`, 256 MiB | 0.44 (1.8) |
+//! | `tile` | 6.6 (25) | | `random_warp`, 256 MiB | 5.0 (23) |
+//! | `matmul_tiled_32` | 10.9 (18) | | `histogram_global` | 0.83 (2.9) |
+//! | geometric mean | 8.3 (19) | | `histogram_shared` | 1.06 (4.0) |
+//! | | | | `histogram_warps` | 1.09 (4.1) |
+//! | | | | `histogram_match` | 2.4 (4.3) |
+//!
+//! A thread of `copy_vector` moves 32 bytes by ten instructions, three times as many bytes an instruction as `copy_scalar`. `tile` differs most from
+//! run to run, from 4.5 to 8.7.
+
+use std::sync::{Arc, LazyLock};
+
+use cuda_builder::{CudaBuilder, NvvmArch};
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use simt::cards::{self, BlockShape, Occupancy};
+use simt::coalescing::ComputeCapability;
+use simt::count::{CounterObservation, L2State, LaunchShape, SiteFacts};
+use simt::exec::{self, Launch, Machine, Program, Tier};
+use simt::memory::{Kind, Memory};
+
+fn main() {
+    divan::main();
+}
+
+/// Elements of arrays of 4 and of 256 MiB.
+const SMALL: u64 = 1 << 20;
+const LARGE: u64 = 64 << 20;
+
+/// Elements of the bytes that are counted, 64 MiB.
+const COUNTED: u64 = 16 << 20;
+
+/// Rows and columns of matrices.
+const SIDE: u64 = 1024;
+
+/// An H200's multiprocessors.
+const MULTIPROCESSORS: u32 = 132;
+
+/// What an array holds.
+#[derive(Clone, Copy)]
+enum Words {
+    Zeros,
+    /// Words below a bound, as by chance; all that fit for a bound of 2^32.
+    Random(u64),
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Copy)]
+enum Value {
+    /// An array of so many words.
+    Array(u64, Words),
+    Long(u64),
+    Word(u32),
+}
+
+use Value::{Array, Long, Word};
+use Words::{Random, Zeros};
+
+/// A kernel's launch.
+struct Case {
+    name: &'static str,
+    kernel: &'static str,
+    grid: [u64; 2],
+    block: [u32; 2],
+    values: &'static [Value],
+}
+
+const fn case(
+    name: &'static str,
+    kernel: &'static str,
+    grid: [u64; 2],
+    block: [u32; 2],
+    values: &'static [Value],
+) -> Case {
+    Case { name, kernel, grid, block, values }
+}
+
+/// Kernels whose addresses are evenly spaced.
+const AFFINE: [Case; 6] = [
+    case("offset_f32, 4 MiB", "offset_f32", [SMALL / 256, 1], [256, 1], &[Array(SMALL + 32, Zeros), Word(1)]),
+    case("copy_scalar, 4 MiB", "copy_scalar", [SMALL / 256, 1], [256, 1], &copied(SMALL, 1)),
+    case("copy_scalar, 256 MiB", "copy_scalar", [LARGE / 256, 1], [256, 1], &copied(LARGE, 1)),
+    case("copy_vector, 4 MiB", "copy_vector", [SMALL / 1024, 1], [256, 1], &copied(SMALL, 4)),
+    case(
+        "tile, 4 MiB",
+        "tile",
+        [SIDE / 32, SIDE / 32],
+        [32, 8],
+        &[
+            Array(SIDE * SIDE, Zeros),
+            Long(SIDE * SIDE),
+            Array(SIDE * SIDE, Zeros),
+            Word(SIDE as u32),
+            Word(SIDE as u32),
+        ],
+    ),
+    case(
+        "matmul_tiled_32, 4 MiB",
+        "matmul_tiled_32",
+        [SIDE / 32, SIDE / 32],
+        [32, 32],
+        &[
+            Array(SIDE * SIDE, Zeros),
+            Long(SIDE * SIDE),
+            Array(SIDE * SIDE, Zeros),
+            Long(SIDE * SIDE),
+            Array(SIDE * SIDE, Zeros),
+            Word(SIDE as u32),
+            Word(SIDE as u32),
+            Word(SIDE as u32),
+            Word(1_f32.to_bits()),
+            Word(1_f32.to_bits()),
+        ],
+    ),
+];
+
+/// Source and destination of a copy in elements of several words.
+const fn copied(words: u64, of_element: u64) -> [Value; 3] {
+    [Array(words, Zeros), Long(words / of_element), Array(words, Zeros)]
+}
+
+/// Threads of the strided kernel, whose elements are 128 bytes apart: 1 GiB.
+const STRIDED: u64 = 8 << 20;
+
+/// Blocks of the random walks, and the words that a thread reads from pages of 64 KiB.
+const WALKING: u64 = 16 * MULTIPROCESSORS as u64;
+const STEPS: u32 = 240;
+const PAGE: u64 = 1 << 14;
+
+/// Blocks of the histograms, which stride through the bytes.
+const STRIDING: [u64; 2] = [8 * MULTIPROCESSORS as u64, 1];
+
+/// Kernels whose addresses are not evenly spaced, or far apart.
+const IRREGULAR: [Case; 8] = [
+    case(
+        "stride_f32, 32 apart",
+        "stride_f32",
+        [STRIDED / 256, 1],
+        [256, 1],
+        &[Array(STRIDED * 32, Zeros), Word(32)],
+    ),
+    case("gather, 4 MiB", "gather", [SMALL / 256, 1], [256, 1], &gathered(SMALL)),
+    case("gather, 256 MiB", "gather", [LARGE / 256, 1], [256, 1], &gathered(LARGE)),
+    case(
+        "random_warp, 256 MiB",
+        "random_warp",
+        [WALKING, 1],
+        [128, 1],
+        &[
+            Array(LARGE, Zeros),
+            Long(WALKING * 128),
+            Array(WALKING * 128, Zeros),
+            Word((LARGE / PAGE) as u32),
+            Word(PAGE as u32),
+            Word(STEPS),
+            Word(12345),
+        ],
+    ),
+    case("histogram_global", "histogram_global", STRIDING, [256, 1], &BYTES_AND_BINS),
+    case("histogram_shared", "histogram_shared", STRIDING, [256, 1], &BYTES_AND_BINS),
+    case("histogram_warps", "histogram_warps", STRIDING, [256, 1], &BYTES_AND_BINS),
+    case("histogram_match", "histogram_match", STRIDING, [256, 1], &BYTES_AND_BINS),
+];
+
+/// Random indices, and arrays as long.
+const fn gathered(words: u64) -> [Value; 5] {
+    [Array(words, Random(words)), Long(words), Array(words, Zeros), Long(words), Array(words, Zeros)]
+}
+
+const BYTES_AND_BINS: [Value; 4] =
+    [Array(COUNTED, Random(1 << 32)), Long(COUNTED / 4), Array(256, Zeros), Long(256)];
+
+/// The PTX of the laboratory's kernels for an H200.
+static PTX: LazyLock<String> = LazyLock::new(|| {
+    if let Ok(file) = std::env::var("COALESCE_PTX") {
+        return std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+    }
+    let build = CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../gpu-kernels"))
+        .arch(NvvmArch::Compute90)
+        .target_dir(concat!(env!("CARGO_TARGET_TMPDIR"), "/../cuda-builder"))
+        .build_all()
+        .unwrap_or_else(|error| panic!("the kernels did not become PTX: {error}"));
+    std::fs::read_to_string(&build.artifacts[0].ptx).expect("the PTX that was just made")
+});
+
+/// Returns the address of an array.
+fn array(memory: &Memory, words: u64, of: Words) -> u64 {
+    let address = memory.allocate(words * 4, Kind::Device).expect("memory");
+    match of {
+        Zeros => memory.fill(address, &[0; 4], words).expect("it was just allocated"),
+        Random(bound) => {
+            let hash = |index: u64| {
+                let mixed = (index ^ 0x9E37_79B9).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+                (mixed ^ mixed >> 29).wrapping_mul(0x94D0_49BB_1331_11EB) >> 32
+            };
+            let bytes: Vec<u8> =
+                (0..words).flat_map(|index| (((hash(index) * bound) >> 32) as u32).to_le_bytes()).collect();
+            memory.write(address, &bytes).expect("it was just allocated");
+        }
+    }
+    address
+}
+
+/// Times launches of one kernel.
+fn bench(bencher: Bencher<'_, '_>, case: &Case, counts: bool) {
+    let memory = Memory::new(16 << 30).expect("address space");
+    let program = Program::load(simt::ptx::parse(&PTX).expect("PTX"), &memory).expect("it loads");
+    if std::env::var_os("COALESCE_TIER").is_none() {
+        program.set_tier(Tier::Compiled);
+    }
+    let kernel = program.kernel(case.kernel).expect("the kernel");
+    let mut parameters = vec![0; kernel.parameter_bytes as usize];
+    assert_eq!(kernel.parameters.len(), case.values.len(), "{}", case.name);
+    for (layout, value) in kernel.parameters.iter().zip(case.values) {
+        let value = match *value {
+            Array(words, of) => array(&memory, words, of).to_le_bytes().to_vec(),
+            Long(value) => value.to_le_bytes().to_vec(),
+            Word(value) => value.to_le_bytes().to_vec(),
+        };
+        assert_eq!(layout.bytes as usize, value.len(), "{}", case.name);
+        parameters[layout.offset as usize..][..value.len()].copy_from_slice(&value);
+    }
+    let card = cards::find("h200").expect("the card");
+    let threads = case.block[0] * case.block[1];
+    let shape = BlockShape { threads, registers: 32, shared_bytes: kernel.static_shared_bytes };
+    let occupancy = Occupancy::new(&card.limits(), shape).expect("it fits");
+    let (grid, block) = ([case.grid[0] as u32, case.grid[1] as u32, 1], [case.block[0], case.block[1], 1]);
+    let launch = Launch {
+        kernel,
+        grid,
+        block,
+        cluster: None,
+        dynamic_shared_bytes: 0,
+        parameters: &parameters,
+        stack_bytes: 1024,
+        machine: Machine {
+            multiprocessors: MULTIPROCESSORS,
+            capability: ComputeCapability { major: 9, minor: 0 },
+            clock_ghz: 1.98,
+            resident_blocks: 8 * u64::from(MULTIPROCESSORS),
+            shared_bytes_per_block: 227 << 10,
+            blocks_per_cluster: 8,
+        },
+        workers: 1,
+        instruction_limit: None,
+        patience: None,
+        cooperative: false,
+    };
+    let facts = Arc::new(SiteFacts::of(program.sites()));
+    // Carried from launch to launch, as on a device.
+    let mut l2 = Some(L2State::new(card));
+    let mut run = || {
+        if !counts {
+            return exec::launch(&program, &memory, &launch, &mut ()).expect("it runs").thread_instructions;
+        }
+        let shape = LaunchShape::new(grid, block, occupancy, Arc::clone(&facts));
+        let mut counters = CounterObservation::new(shape, l2.take().expect("given back below"));
+        let executed = simt::count::launch(&program, &memory, &launch, &mut counters).expect("it runs");
+        l2 = Some(counters.finish().l2);
+        executed.thread_instructions
+    };
+    let instructions = run();
+    bencher.counter(ItemsCount::new(instructions)).bench_local(run);
+}
+
+fn of_name<'a>(cases: &'a [Case], name: &str) -> &'a Case {
+    cases.iter().find(|case| case.name == name).expect("a case of the list")
+}
+
+#[divan::bench(args = AFFINE.iter().map(|case| case.name), sample_count = 5, sample_size = 1)]
+fn affine(bencher: Bencher<'_, '_>, name: &str) {
+    bench(bencher, of_name(&AFFINE, name), false);
+}
+
+#[divan::bench(args = AFFINE.iter().map(|case| case.name), sample_count = 5, sample_size = 1)]
+fn affine_counted(bencher: Bencher<'_, '_>, name: &str) {
+    bench(bencher, of_name(&AFFINE, name), true);
+}
+
+#[divan::bench(args = IRREGULAR.iter().map(|case| case.name), sample_count = 5, sample_size = 1)]
+fn irregular(bencher: Bencher<'_, '_>, name: &str) {
+    bench(bencher, of_name(&IRREGULAR, name), false);
+}
+
+#[divan::bench(args = IRREGULAR.iter().map(|case| case.name), sample_count = 5, sample_size = 1)]
+fn irregular_counted(bencher: Bencher<'_, '_>, name: &str) {
+    bench(bencher, of_name(&IRREGULAR, name), true);
+}
