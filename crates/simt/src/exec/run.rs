@@ -138,6 +138,13 @@ impl<O: Observer> Runner<'_, O> {
         self.context.progress.barrier_passed(&mut counts.reported, counts.warp_instructions);
     }
 
+    /// Returns the value of `warp_instructions` at which the launch is endless, unless a warp ends before.
+    #[inline(always)]
+    pub(super) fn limit(&self) -> u64 {
+        let limit = self.context.launch.instruction_limit;
+        limit.map_or(u64::MAX, |limit| self.counts.last_end.saturating_add(limit))
+    }
+
     /// Executes a warp until it pauses.
     pub(super) fn warp(&mut self, index: usize) -> Result<Pause, Stop> {
         self.begin_pace();
@@ -166,8 +173,7 @@ impl<O: Observer> Runner<'_, O> {
         let program = self.context.program;
         let steps = program.steps.as_slice();
         let block = self.block.index;
-        let limit = self.context.launch.instruction_limit;
-        let limit = limit.map_or(u64::MAX, |limit| self.counts.last_end.saturating_add(limit));
+        let limit = self.limit();
         // Code that hands a warp over may have used its time slice.
         let turn = if self.block.warps[index].left == Left::Tired { 0 } else { TURN };
         let turn_ends = (self.counts.warp_instructions + turn).min(limit);

@@ -70,9 +70,7 @@ impl<O: Observer> Runner<'_, O> {
                     };
                     let frame = self.native.frames[index].as_mut().expect("taken above");
                     if is_start {
-                        for slot in &native.zeroed {
-                            frame.fill(*slot, |_| 0);
-                        }
+                        native.begin(frame);
                     }
                     let frame: *mut Frame = frame;
                     // SAFETY: the frame is the warp's alone, and the state is ready.

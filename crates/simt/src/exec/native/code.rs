@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Deref, Range};
 
+use super::super::frame::Frame;
 use super::super::program::Program;
 use super::super::step::Action;
 use super::columns::Columns;
@@ -51,7 +52,7 @@ pub(in super::super) struct Tables {
     barriers: Vec<Option<u32>>,
     has_barriers: bool,
     /// Columns of the frame alone that are 0 at the start.
-    pub(super) zeroed: Vec<Slot>,
+    zeroed: Vec<Slot>,
     /// True if warps may start in code: no register that is tracked may be read before it is written.
     starts: bool,
 }
@@ -203,6 +204,14 @@ impl Tables {
     pub(super) fn start(&self) -> u32 {
         // The entries are in order, and the first step is the lowest.
         0
+    }
+
+    /// Makes a frame ready for a warp that starts in code.
+    #[inline(always)]
+    pub(super) fn begin(&self, frame: &mut Frame) {
+        for slot in &self.zeroed {
+            frame.fill(*slot, |_| 0);
+        }
     }
 
     /// Returns the number of counters.

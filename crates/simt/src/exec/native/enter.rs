@@ -161,9 +161,7 @@ impl<O: Observer> Runner<'_, O> {
         let context = self.context;
         let function = context.launch.kernel.function;
         let mut frame = self.pools.take(function, context);
-        for slot in &native.zeroed {
-            frame.fill(*slot, |_| 0);
-        }
+        native.begin(&mut frame);
         self.prepare_compiled(native);
         self.lend_tallies(native);
         // SAFETY: the frame is this function's own.
@@ -345,8 +343,9 @@ impl<O: Observer> Runner<'_, O> {
         (reason, pc)
     }
 
-    /// Calls compiled code from its start for one warp of the block after the other, which has no barriers. If one stops before its end, returns
-    /// its number, the reason and the step.
+    /// Calls compiled code, which has no barriers, for one warp of the block after the other.
+    ///
+    /// Returns the number of a warp that stops before its end, the reason and the step.
     ///
     /// # Safety
     /// As for [`Self::call_compiled`].
@@ -359,12 +358,10 @@ impl<O: Observer> Runner<'_, O> {
         // SAFETY: the caller's promise.
         let (shared, cells) = unsafe { (self.lend_state(frame), (*frame).cells()) };
         for index in 0..self.block.warps.len() {
-            for slot in &native.zeroed {
-                // SAFETY: as above.
-                unsafe { (*frame).fill(*slot, |_| 0) };
-            }
+            // SAFETY: as above.
+            unsafe { native.begin(&mut *frame) };
             self.begin_pace();
-            // SAFETY: as above; the state has been lent, and code takes nothing back of it where a warp ends.
+            // SAFETY: as above; the state has been lent, and code leaves it as it is where a warp ends.
             let reason =
                 unsafe { self.call_lent(function, (shared, cells), (index, start, self.turn_ends())) };
             if reason != stopped::ENDED {
@@ -382,9 +379,7 @@ impl<O: Observer> Runner<'_, O> {
     /// Returns the value of `warp_instructions` at which a warp that starts now has used its time slice.
     #[inline(always)]
     pub(super) fn turn_ends(&self) -> u64 {
-        let limit = self.context.launch.instruction_limit;
-        let limit = limit.map_or(u64::MAX, |limit| self.counts.last_end.saturating_add(limit));
-        (self.counts.warp_instructions + TURN).min(limit)
+        (self.counts.warp_instructions + TURN).min(self.limit())
     }
 
     /// Lends code the frame and this runner, for calls in succession.
