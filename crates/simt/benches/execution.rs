@@ -23,10 +23,12 @@
 //! | histogram | 1.26 (4.1) | 0.17 | 0.98 (1.9) | 0.16 |
 //! | geometric mean | 1.16 (3.6) | | 1.20 (3.7) | |
 //!
-//! On a busier host all of these come to half as much. The Xeon's are from before blocks without barriers were executed in one loop. The mean of
-//! regular kernels is at its aim, and so are the checks; the laboratory's own kernels are slower (`cargo bench -p simt_tests --bench laboratory`).
-//! Irregular kernels are not at 3 G/s: with the gather of 256 KB their mean is 1.5 (EPYC) and 1.6 (Xeon), with that of 128 MB 1.1 and 1.2. `cargo bench -p simt
-//! --bench floor` says what is in the way. In means with the gather of 256 KB, and in brackets with that of 128 MB:
+//! On a busier host all of these come to half as much. The Xeon's are from before blocks without barriers were executed in one loop.
+//!
+//! The mean of regular kernels is at its aim, and so are the checks; the laboratory's own kernels are slower (`cargo bench -p simt_tests --bench
+//! laboratory`). Irregular kernels are not at 3 G/s: with the gather of 256 KB their mean is 1.5 (EPYC) and 1.6 (Xeon), with that of 128 MB 1.1 and
+//! 1.2. `cargo bench -p simt --bench floor` says what is in the way, here from before that change. In means with the gather of 256 KB, and in
+//! brackets with that of 128 MB:
 //!
 //! | | EPYC | Xeon |
 //! | --- | --- | --- |
