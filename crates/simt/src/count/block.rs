@@ -162,13 +162,9 @@ impl BlockMemory {
     /// Returns the slot of a group that is not in its first one, or inserts it.
     #[inline(never)]
     fn find(&mut self, index: u64, home: usize) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = home;
-        while self.slots[at].index != FREE {
-            at = (at + 1) & mask;
-            if self.slots[at].index == index {
-                return at;
-            }
+        let mut at = place_of(&self.slots, home, index);
+        if self.slots[at].index == index {
+            return at;
         }
         if (self.occupied.len() + 1) * 2 > self.slots.len() {
             self.grow();
@@ -227,12 +223,7 @@ impl BlockMemory {
     }
 
     fn free_slot(&self, index: u64) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = self.home(index);
-        while self.slots[at].index != FREE {
-            at = (at + 1) & mask;
-        }
-        at
+        place_of(&self.slots, self.home(index), index)
     }
 
     /// Makes room for the groups of a request, so that the table does not grow meanwhile. Returns false if some might have to
@@ -250,46 +241,54 @@ impl BlockMemory {
         !self.is_full() && self.live + LANES <= self.most_live
     }
 
-    /// Finds the slots of a request's groups, new ones if need be. There is [room](Self::reserve) for them.
+    /// Returns the slots in which a request's groups are looked for first.
     #[inline(always)]
-    fn places(&mut self, takes: &Takes) -> [u32; LANES] {
-        let mut places = [0; LANES];
-        for (place, &group) in places.iter_mut().zip(&takes.groups) {
-            *place = self.home(group) as u32;
+    fn homes(&self, takes: &Takes) -> [u32; LANES] {
+        let mut homes = [0; LANES];
+        for (home, &group) in homes.iter_mut().zip(&takes.groups) {
+            *home = self.home(group) as u32;
         }
-        for (place, &group) in places.iter_mut().zip(&takes.groups).take(takes.count) {
-            // SAFETY: hashes are less than the table is long.
-            let index = unsafe { self.slots.get_unchecked(*place as usize) }.index;
-            if index == FREE {
-                self.insert(group, *place as usize);
-            } else if index != group {
-                *place = self.find(group, *place as usize) as u32;
-            }
+        for &home in &homes {
+            prefetch::to_l1(self.slots.as_ptr().wrapping_add(home as usize) as u64);
         }
-        places
+        homes
     }
 
-    /// Loads from the groups of a request through L1, in their order, and returns how many sectors miss.
+    /// Loads from the groups of a request through L1, in their order, and returns how many sectors miss. There is [room](Self::reserve)
+    /// for them.
     ///
     /// The lanes' own data are fetched into the host's caches meanwhile, one line with each group: the host has room for some 16
     /// fetches at a time, and would wait for those of 32 lanes at once.
     #[inline(always)]
     pub(super) fn load_all(&mut self, clock: &mut u32, takes: &Takes, addresses: &Addresses) -> u32 {
-        let places = self.places(takes);
+        let homes = self.homes(takes);
         let (origin, share) = (self.origin, self.share);
-        let slots = self.slots.as_mut_slice();
+        let Self { slots, occupied, block, .. } = self;
+        let (slots, before) = (slots.as_mut_slice(), block.wrapping_sub(1));
         let mut tally = Tally::default();
         let mut now = *clock;
         let (mut missed, mut new) = (0, 0);
         let count = takes.count.min(LANES);
-        for ((&place, &sectors), &address) in places.iter().zip(&takes.sectors).zip(addresses).take(count) {
-            prefetch::to_l2(address);
-            // SAFETY: the places are those of slots.
-            let slot = unsafe { slots.get_unchecked_mut(place as usize) };
-            new += u32::from(slot.time < origin);
-            let (clock, of_group) = slot.load_scattered(now, sectors, (origin, share), &mut tally);
-            now = clock;
-            missed += of_group;
+        for lane in 0..count {
+            prefetch::to_l2(addresses[lane]);
+            let (index, sectors) = (takes.groups[lane], takes.sectors[lane]);
+            let at = place_of(slots, homes[lane] as usize, index);
+            // SAFETY: the place is that of a slot.
+            let slot = unsafe { slots.get_unchecked_mut(at) };
+            if slot.index == FREE {
+                // All miss, as if the slot were stale.
+                let all = sectors.count_ones();
+                now = now.saturating_add(all);
+                missed += all;
+                new += 1;
+                *slot = Slot { index, cached: sectors, time: now, read: sectors, block: before, ..EMPTY };
+                occupied.push(at as u32);
+            } else {
+                new += u32::from(slot.time < origin);
+                let (clock, of_group) = slot.load_scattered(now, sectors, (origin, share), &mut tally);
+                now = clock;
+                missed += of_group;
+            }
         }
         addresses[count..].iter().copied().for_each(prefetch::to_l2);
         self.live += new as usize;
@@ -301,13 +300,20 @@ impl BlockMemory {
     /// Accesses the groups of a request past L1, in their order. Returns how many sectors the block has written before.
     #[inline(always)]
     pub(super) fn access_all(&mut self, takes: &Takes, reads: bool, writes: bool) -> u32 {
-        let places = self.places(takes);
-        let block = self.block;
-        let slots = self.slots.as_mut_slice();
+        let homes = self.homes(takes);
+        let Self { slots, occupied, block, .. } = self;
+        let (slots, block) = (slots.as_mut_slice(), *block);
         let (mut rewritten, mut new) = (0, 0);
-        for (&place, &sectors) in places.iter().zip(&takes.sectors).take(takes.count) {
-            // SAFETY: the places are those of slots.
-            let slot = unsafe { slots.get_unchecked_mut(place as usize) };
+        for ((&home, &index), &sectors) in
+            homes.iter().zip(&takes.groups).zip(&takes.sectors).take(takes.count)
+        {
+            let at = place_of(slots, home as usize, index);
+            // SAFETY: the place is that of a slot.
+            let slot = unsafe { slots.get_unchecked_mut(at) };
+            if slot.index == FREE {
+                *slot = Slot { index, block: block.wrapping_sub(1), ..EMPTY };
+                occupied.push(at as u32);
+            }
             new += u32::from(slot.block != block);
             slot.begin_accesses(block);
             rewritten += slot.access(sectors, reads, writes);
@@ -468,16 +474,35 @@ impl BlockMemory {
 
     /// Moves to the list what blocks have touched. Between blocks only.
     pub(super) fn drain(&mut self, list: &mut Vec<Group>) {
-        for &at in &self.occupied {
+        list.reserve(self.occupied.len());
+        for at in self.occupied.drain(..) {
             let slot = &mut self.slots[at as usize];
             push(list, slot);
             slot.index = FREE;
         }
-        self.occupied.clear();
         if self.slots.len() > 4 * MOST_GROUPS {
             self.resize(FEWEST_SLOTS);
         }
     }
+}
+
+/// Returns the place of a group's slot, or of the free one for it, where `home` is looked at first.
+#[inline(always)]
+fn place_of(slots: &[Slot], home: usize, index: u64) -> usize {
+    // SAFETY: hashes are less than the table is long.
+    let found = unsafe { slots.get_unchecked(home) }.index;
+    if found == index || found == FREE { home } else { place_behind(slots, home, index) }
+}
+
+/// Returns the same where it is not the home.
+#[inline(never)]
+fn place_behind(slots: &[Slot], home: usize, index: u64) -> usize {
+    let mask = slots.len() - 1;
+    let mut at = (home + 1) & mask;
+    while slots[at].index != index && slots[at].index != FREE {
+        at = (at + 1) & mask;
+    }
+    at
 }
 
 #[inline(always)]

@@ -30,7 +30,7 @@ use super::held::Held;
 use super::hidden::hidden;
 use super::prefetch;
 use super::regions::{Pages, REGION_BYTES_SHIFT, REGION_GROUPS, REGION_SHIFT, Regions, StateAt};
-use super::ticks::{Portable, Ticks};
+use super::ticks::{Portable, Ticks, Touched};
 use crate::cards::Card;
 use crate::coalescing::LINE_BYTES;
 use crate::decode::Level;
@@ -41,8 +41,11 @@ use std::ops::Range;
 /// Ticks in which the cache's size is touched, as a rule.
 const TICKS: u64 = 4096;
 
-/// Groups that are looked up before they are touched.
+/// Groups that are looked up together, before those of the last time are touched.
 const AHEAD: usize = 64;
+
+/// Groups of which one is no hit in one line at most, where it pays to branch upon it.
+const UNLIKELY: usize = 8;
 
 /// Ticks after which the classes' horizons are found again.
 const HORIZON_TICKS: u32 = 32;
@@ -79,6 +82,8 @@ pub struct L2State {
     /// Value of `brought` at the start of the page window.
     page_window_start: u64,
     page_shift: u32,
+    /// True if nearly all groups that were touched last were read in one line each, and hit, so that it pays to branch upon it.
+    mostly_hit: bool,
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "other computers have one level"))]
     level: Level,
 }
@@ -115,6 +120,7 @@ impl L2State {
             page_window: 1,
             page_window_start: 0,
             page_shift,
+            mostly_hit: false,
             level: Level::detect(),
         }
     }
@@ -278,7 +284,7 @@ impl L2State {
         }
     }
 
-    /// Looks up the regions of some groups and fetches their state into the host's cache before it is needed.
+    /// Looks up the regions of groups and fetches their state into the host's cache before it is needed.
     #[inline(always)]
     fn touch_by<T: Ticks, const GRANULE: u32>(
         &mut self,
@@ -287,24 +293,40 @@ impl L2State {
         written: &mut DramCounts,
     ) {
         let mut sums = Sums::default();
-        let mut places = [StateAt::default(); AHEAD];
-        let ahead = groups.len().min(AHEAD);
+        let mut places = [[StateAt::NONE; AHEAD]; 2];
         let has_small_pages = self.page_shift <= GROUP_SHIFT && self.card.l2_bytes > 0;
-        for (place, group) in places.iter_mut().zip(&groups[..ahead]) {
-            *place = self.look_up(group);
+        let mut hits = 0;
+        let mut chunks = groups.chunks(AHEAD).peekable();
+        if let Some(first) = chunks.peek() {
+            self.look_up(first, &mut places[0]);
         }
-        for (at, &group) in groups.iter().enumerate() {
-            let place = places[at % AHEAD];
-            if let Some(later) = groups.get(at + AHEAD) {
-                places[at % AHEAD] = self.look_up(later);
+        for turn in 0.. {
+            let Some(chunk) = chunks.next() else { break };
+            if let Some(later) = chunks.peek() {
+                self.look_up(later, &mut places[1 - turn % 2]);
             }
-            let is_simple = group.written == 0 && has_small_pages && is_one_line(group.read);
-            if is_simple {
-                self.read_line::<GRANULE>(place, group, &mut sums);
-            } else {
-                self.touch_group::<T, GRANULE>(place, group, &mut sums);
+            let places = &places[turn % 2][..chunk.len()];
+            let mut at = 0;
+            while at < chunk.len() {
+                if self.mostly_hit {
+                    let renewed = self.renew::<T>(&places[at..], &chunk[at..], &mut sums);
+                    hits += renewed;
+                    at += renewed;
+                    if at == chunk.len() {
+                        break;
+                    }
+                }
+                let (place, group) = (places[at], chunk[at]);
+                at += 1;
+                let line = line_of(group.read);
+                if has_small_pages && group.written == 0 && are_of(line, group.read) {
+                    hits += self.read_line::<GRANULE>(place, group, line, &mut sums);
+                } else {
+                    self.touch_group::<T, GRANULE>(place, group, &mut sums);
+                }
             }
         }
+        self.mostly_hit = has_small_pages && (groups.len() - hits) * UNLIKELY <= groups.len();
         for (total, sum) in [(read, sums.read), (written, sums.written)] {
             total.granules += sum.granules;
             total.lines += sum.lines;
@@ -319,25 +341,76 @@ impl L2State {
         }
     }
 
-    /// Returns where a group's state is, after a fetch of it.
+    /// Finds where some groups' states are, and fetches them.
     #[inline(always)]
-    fn look_up(&mut self, group: &Group) -> StateAt {
-        let place = self.regions.find(group.index);
-        prefetch::to_l2(std::ptr::from_ref(self.regions.state(place)) as u64);
-        place
+    fn look_up(&mut self, groups: &[Group], places: &mut [StateAt; AHEAD]) {
+        for (place, group) in places.iter_mut().zip(groups) {
+            *place = self.regions.find(group.index, self.now);
+            prefetch::to_l2(place.address());
+        }
+    }
+
+    /// Does as [`L2State::touch_group`] does for each of some groups up to the first whose sectors do not all hit, or were last touched in
+    /// too many ticks. Returns their number.
+    #[inline(always)]
+    fn renew<T: Ticks>(&mut self, places: &[StateAt], groups: &[Group], sums: &mut Sums) -> usize {
+        let (now, horizons) = (self.now, self.horizons);
+        let held = self.held.ring();
+        let mut renewed = 0;
+        let mut count = 0;
+        for (place, group) in places.iter().zip(groups) {
+            // SAFETY: the place was found in this call of `touch`, and nothing else has the state meanwhile.
+            let state = unsafe { place.state() };
+            let horizon = horizons[class_of(group.index)];
+            if group.read & !(state.fetched | state.dirty) | group.written & !state.dirty != 0 {
+                break;
+            }
+            let sectors = group.read | group.written;
+            let first = line_of(sectors);
+            let touched = &mut state.touched[first as usize];
+            let tick = *touched;
+            let mut bytes = select_unpredictable(tick == now, 0, LINE_BYTES);
+            if are_of(first, sectors) {
+                if tick < horizon {
+                    break;
+                }
+                *touched = now;
+                held[tick as usize & (held.len() - 1)] -= bytes;
+            } else {
+                let before = state.touched;
+                let lines = lines_of(sectors) * 15;
+                if T::below(&before, horizon) & lines != 0 {
+                    break;
+                }
+                T::set(&mut state.touched, lines, now);
+                let moved = lines & !T::equal(&before, now);
+                take_from(held, &before, moved, (tick, T::equal(&before, tick)));
+                bytes = bytes_of(moved);
+            }
+            renewed += bytes;
+            count += 1;
+        }
+        sums.renewed += renewed;
+        count
     }
 
     /// Does as [`L2State::touch_group`] does for sectors of one line that are read, on a card with an L2 and with pages no larger than
     /// a group: what a gather leaves, a group for each lane. Whether they are there cannot be predicted, so nothing branches upon it.
+    /// Returns 1 if all sectors hit.
     #[inline(always)]
-    fn read_line<const GRANULE: u32>(&mut self, place: StateAt, group: Group, sums: &mut Sums) {
+    fn read_line<const GRANULE: u32>(
+        &mut self,
+        place: StateAt,
+        group: Group,
+        line: u32,
+        sums: &mut Sums,
+    ) -> usize {
         let (now, oldest, page_shift, window) = (self.now, self.horizon, self.page_shift, self.page_window);
         let horizon = self.horizons[class_of(group.index)];
-        self.regions.note(place, now);
-        let state = self.regions.state(place);
-        let line = group.read.trailing_zeros() as usize / 4 % 8;
+        // SAFETY: the place was found in this call of `touch`, and nothing else has the state meanwhile.
+        let state = unsafe { place.state() };
         let sectors = 15 << (4 * line);
-        let tick = std::mem::replace(&mut state.touched[line], now);
+        let tick = std::mem::replace(&mut state.touched[line as usize], now);
         let stays = select_unpredictable(tick < horizon, !sectors, u32::MAX);
         let held = (state.fetched | state.dirty) & sectors;
         let held = select_unpredictable((tick < oldest) | (tick == now), 0, held);
@@ -357,13 +430,14 @@ impl L2State {
         *self.held.at(tick) -= moved;
         // What its class has lost was in the sums still.
         self.holds -= moved - renewed;
+        (1 - misses) as usize
     }
 
     #[inline(always)]
     fn touch_group<T: Ticks, const GRANULE: u32>(&mut self, place: StateAt, group: Group, sums: &mut Sums) {
         let (page_shift, window) = (self.page_shift, self.page_window);
-        self.regions.note(place, self.now);
-        let state = self.regions.state(place);
+        // SAFETY: the place was found in this call of `touch`, and nothing else has the state meanwhile.
+        let state = unsafe { place.state() };
 
         let horizon = self.horizons[class_of(group.index)];
         let first_sectors = lines_of(group.read | group.written);
@@ -390,15 +464,8 @@ impl L2State {
             let renewed = moved & stays;
             self.holds -= bytes_of(moved & !renewed);
             sums.renewed += bytes_of(renewed);
-            // Usually all lines were last touched in the same tick, or none is there.
             let tick = before[first_sectors.trailing_zeros() as usize / 4];
-            if moved != 0 && moved & !T::equal(&before, tick) == 0 {
-                *self.held.at(tick) -= bytes_of(moved);
-            } else if moved != 0 {
-                for (line, tick) in before.into_iter().enumerate() {
-                    *self.held.at(tick) -= bytes_of(moved & 15 << (4 * line));
-                }
-            }
+            take_from(self.held.ring(), &before, moved, (tick, T::equal(&before, tick)));
         }
         let (mut fetched, mut dirty) = (state.fetched & stays, state.dirty & stays);
         let mut present = fetched | dirty;
@@ -430,7 +497,8 @@ impl L2State {
         let state = if page_shift <= GROUP_SHIFT {
             state
         } else {
-            self.regions.state(place.first_of_page(page_shift))
+            // SAFETY: it is in the same region, and nothing else has it.
+            unsafe { place.first_of_page(page_shift).state() }
         };
         let [read, written] = &mut state.pages;
         if group.read != 0 {
@@ -439,6 +507,20 @@ impl L2State {
         if group.written != 0 {
             sums.written.pages += written.open(soiled, page_shift, window);
         }
+    }
+}
+
+/// Takes the bytes of some lines from the ticks in which they were last touched. Usually that is the same for all, which is given with its
+/// lines, or there are none.
+#[inline(always)]
+fn take_from(held: &mut [u64], touched: &Touched, mut moved: u32, (tick, of_tick): (u32, u32)) {
+    let last = held.len() - 1;
+    held[tick as usize & last] -= bytes_of(moved & of_tick);
+    moved &= !of_tick;
+    while moved != 0 {
+        let line = line_of(moved);
+        held[touched[line as usize] as usize & last] -= bytes_of(moved & 15 << (4 * line));
+        moved &= !(15 << (4 * line));
     }
 }
 
@@ -461,11 +543,16 @@ fn bytes_of(sectors: u32) -> u64 {
     LINE_BYTES * u64::from(lines_of(sectors).count_ones())
 }
 
-/// Returns true if sectors, at least one, are of one line.
+/// Returns the line of the first sector of a mask.
 #[inline(always)]
-fn is_one_line(sectors: u32) -> bool {
-    let lines = lines_of(sectors);
-    lines & lines.wrapping_sub(1) == 0 && lines != 0
+fn line_of(sectors: u32) -> u32 {
+    sectors.trailing_zeros() / 4 % 8
+}
+
+/// Returns true if sectors, at least one, are all of this line, before which none is.
+#[inline(always)]
+fn are_of(line: u32, sectors: u32) -> bool {
+    (sectors >> (4 * line)).wrapping_sub(1) < 15
 }
 
 /// Returns the lines of a mask of sectors, one bit each.

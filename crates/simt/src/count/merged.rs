@@ -52,7 +52,8 @@ impl Merged {
         for (&(part, start), end) in run.parts.iter().zip(ends) {
             self.begin_part(&rules.cut, part);
             let groups = &run.groups[start..end];
-            if !groups.iter().any(|group| rules.elsewhere.is_near(group.index << GROUP_SHIFT)) {
+            let elsewhere = &rules.elsewhere;
+            if !elsewhere.any() || !groups.iter().any(|group| elsewhere.is_near(group.index << GROUP_SHIFT)) {
                 self.l2.touch(groups, &mut self.dram_read, &mut self.dram_written);
             } else {
                 let of_device = self.of_device(&shape.ranges, groups);

@@ -7,7 +7,10 @@
 
 use super::group::GROUP_SHIFT;
 use super::ticks::Touched;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::collections::HashMap;
+use std::num::NonZero;
+use std::ptr::NonNull;
 
 /// Groups per region, the unit in which state is allocated: 2 MiB.
 pub(super) const REGION_GROUPS: usize = 1 << 11;
@@ -32,7 +35,6 @@ const SPARE_CHUNKS: usize = 32;
 
 /// Regions found without a look-up in the map: 512 MiB, as a rule.
 const RECENT: usize = 256;
-const NONE: (u64, u32) = (u64::MAX, 0);
 
 /// State of 32 sectors in L2. It fills a line of the host's cache, since a random access misses it for each.
 ///
@@ -59,52 +61,110 @@ pub(super) struct Pages {
     pub(super) open: u32,
 }
 
-#[repr(C, align(2097152))]
-struct Chunk([State; CHUNK_STATES]);
+/// The memory of one huge page for states.
+///
+/// It is held by a pointer, so that places in it stay valid while its owner moves.
+struct Chunk(NonNull<State>);
+
+// SAFETY: a chunk owns its memory, as a box would.
+unsafe impl Send for Chunk {}
 
 impl Chunk {
+    const LAYOUT: Layout = match Layout::from_size_align(HUGE_PAGE, HUGE_PAGE) {
+        Ok(layout) => layout,
+        Err(_) => panic!("a huge page is a power of two"),
+    };
+
     /// Allocates states without accesses.
-    fn new() -> Box<Self> {
-        const { assert!(align_of::<Self>() == HUGE_PAGE && size_of::<Self>() == HUGE_PAGE) };
-        let mut chunk = Box::<Self>::new_uninit();
+    fn new() -> Self {
+        // SAFETY: the size is not 0.
+        let memory = unsafe { alloc(Self::LAYOUT) };
+        let states = NonNull::new(memory.cast()).unwrap_or_else(|| handle_alloc_error(Self::LAYOUT));
         #[cfg(target_os = "linux")]
-        // SAFETY: the memory is this box's own and whole pages; the advice changes no content, and a failure does not
+        // SAFETY: the memory is this chunk's own and whole pages; the advice changes no content, and a failure does not
         // matter.
         unsafe {
-            libc::madvise(chunk.as_mut_ptr().cast(), HUGE_PAGE, libc::MADV_HUGEPAGE);
+            libc::madvise(memory.cast(), HUGE_PAGE, libc::MADV_HUGEPAGE);
         }
-        // SAFETY: a chunk is made of numbers, for which all zeros are a value.
-        unsafe {
-            chunk.as_mut_ptr().write_bytes(0, 1);
-            chunk.assume_init()
-        }
+        // SAFETY: the memory is as long, and states are made of numbers, for which all zeros are a value.
+        unsafe { memory.write_bytes(0, HUGE_PAGE) };
+        Self(states)
+    }
+
+    /// Returns where a state is.
+    fn at(&self, index: usize) -> StateAt {
+        assert!(index < CHUNK_STATES, "state {index} is not in a chunk");
+        // SAFETY: the chunk has this many states.
+        StateAt(unsafe { self.0.add(index) })
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        // SAFETY: the memory was allocated with this layout, and is released once.
+        unsafe { dealloc(self.0.as_ptr().cast(), Self::LAYOUT) };
     }
 }
 
 /// The states of all regions that have been accessed.
 pub(super) struct Regions {
     /// Chunks by the place of their first region; `None` for memory that has been released.
-    chunks: Vec<Option<Box<Chunk>>>,
+    chunks: Vec<Option<Chunk>>,
     /// The last tick of each region by its place; `None` where there is none.
     last: Vec<Option<u32>>,
     /// Places of chunks without a region.
     free: Vec<u32>,
     /// Place of each region by its number.
     places: HashMap<u64, u32>,
-    /// The same for the regions accessed last.
-    recent: [(u64, u32); RECENT],
+    /// The regions accessed last.
+    recent: [Recent; RECENT],
 }
 
+/// A region that was accessed lately.
+#[derive(Clone, Copy)]
+struct Recent {
+    number: u64,
+    /// The tick that has been noted as its last one.
+    tick: u32,
+    first: StateAt,
+}
+
+const NONE: Recent = Recent { number: u64::MAX, tick: 0, first: StateAt::NONE };
+
+// SAFETY: the pointers in `recent` are to states that `chunks` owns.
+unsafe impl Send for Regions {}
+
 /// Where the state of a group is. It holds until regions are dropped.
-#[derive(Clone, Copy, Default)]
-pub(super) struct StateAt(u32);
+#[derive(Clone, Copy)]
+pub(super) struct StateAt(NonNull<State>);
 
 impl StateAt {
+    /// The place of no group.
+    pub(super) const NONE: Self = Self(NonNull::dangling());
+
     /// Returns where the group is that has the pages of this one: itself, or the first of a page of several.
     #[inline(always)]
     pub(super) fn first_of_page(self, page_shift: u32) -> Self {
-        let shift = page_shift.saturating_sub(GROUP_SHIFT);
-        Self(self.0 >> shift << shift)
+        // States lie side by side, those of a region from a multiple of their size on.
+        let bytes = size_of::<State>() << page_shift.saturating_sub(GROUP_SHIFT);
+        Self(self.0.map_addr(|at| NonZero::new(at.get() & !(bytes - 1)).unwrap_or(at)))
+    }
+
+    /// Returns the address in the host's memory.
+    #[inline(always)]
+    pub(super) fn address(self) -> u64 {
+        self.0.addr().get() as u64
+    }
+
+    /// Returns the state.
+    ///
+    /// # Safety
+    ///
+    /// The place comes from [`Regions::find`], no region has been dropped since, and no other reference to the state is in use.
+    #[inline(always)]
+    pub(super) unsafe fn state<'a>(self) -> &'a mut State {
+        // SAFETY: as above.
+        unsafe { &mut *self.0.as_ptr() }
     }
 }
 
@@ -152,16 +212,29 @@ impl Regions {
         }
     }
 
-    /// Returns where the state of a group is, of a region that is new if need be.
+    /// Returns where the state of a group is, of a region that is new if need be. Notes the current tick as the region's last one.
     #[inline(always)]
-    pub(super) fn find(&mut self, group: u64) -> StateAt {
+    pub(super) fn find(&mut self, group: u64, tick: u32) -> StateAt {
         let number = group >> REGION_SHIFT;
         // The high bits differ between allocations.
         let way = (number ^ number >> 8 ^ number >> 13) as usize % RECENT;
-        if self.recent[way].0 != number {
-            self.recent[way] = (number, self.find_region(number));
+        let recent = &self.recent[way];
+        if recent.number != number || recent.tick != tick {
+            self.renew(way, number, tick);
         }
-        StateAt(self.recent[way].1 << REGION_SHIFT | (group as u32 & (REGION_GROUPS as u32 - 1)))
+        // SAFETY: a region has this many states.
+        StateAt(unsafe { self.recent[way].first.0.add(group as usize % REGION_GROUPS) })
+    }
+
+    #[cold]
+    fn renew(&mut self, way: usize, number: u64, tick: u32) {
+        let place = self.find_region(number) as usize;
+        self.last[place] = Some(tick);
+        let first = match &self.chunks[place / CHUNK_REGIONS] {
+            Some(chunk) => chunk.at(place % CHUNK_REGIONS * REGION_GROUPS),
+            None => unreachable!("a region's memory is kept with it"),
+        };
+        self.recent[way] = Recent { number, tick, first };
     }
 
     #[cold]
@@ -191,28 +264,13 @@ impl Regions {
         first
     }
 
-    /// Returns the state of a group.
-    #[inline(always)]
-    pub(super) fn state(&mut self, at: StateAt) -> &mut State {
-        let at = at.0 as usize;
-        match &mut self.chunks[at / CHUNK_STATES] {
-            Some(chunk) => &mut chunk.0[at % CHUNK_STATES],
-            None => unreachable!("a region's memory is kept with it"),
-        }
-    }
-
-    /// Notes the current tick as a region's last one.
-    #[inline(always)]
-    pub(super) fn note(&mut self, at: StateAt, tick: u32) {
-        self.last[(at.0 >> REGION_SHIFT) as usize] = Some(tick);
-    }
-
     /// Returns the states of a region's groups, if it has been accessed.
     pub(super) fn region(&mut self, number: u64) -> Option<&mut [State]> {
         let &place = self.places.get(&number)?;
-        let first = place as usize % CHUNK_REGIONS * REGION_GROUPS;
-        let chunk = self.chunks[place as usize / CHUNK_REGIONS].as_mut()?;
-        Some(&mut chunk.0[first..first + REGION_GROUPS])
+        let chunk = self.chunks[place as usize / CHUNK_REGIONS].as_ref()?;
+        let first = chunk.at(place as usize % CHUNK_REGIONS * REGION_GROUPS);
+        // SAFETY: a region has this many states side by side, and nothing else refers to them while `self` is borrowed.
+        Some(unsafe { std::slice::from_raw_parts_mut(first.0.as_ptr(), REGION_GROUPS) })
     }
 }
 
@@ -226,20 +284,21 @@ mod tests {
         let first_of = |number: u64| number << REGION_SHIFT;
         let count = 3 * CHUNK_REGIONS as u64;
         for number in 0..count {
-            let at = regions.find(first_of(number) + 5);
-            regions.note(at, 1 + (number % 2) as u32);
-            regions.state(at).fetched = number as u32;
+            let at = regions.find(first_of(number) + 5, 1 + (number % 2) as u32);
+            // SAFETY: it was just found.
+            unsafe { at.state() }.fetched = number as u32;
         }
         regions.drop_before(2);
         assert_eq!(regions.len() as u64, count / 2);
         // The memory of those that were dropped serves others.
         for number in count..count + count / 2 {
-            regions.find(first_of(number));
+            regions.find(first_of(number), 2);
         }
         assert_eq!((regions.len() as u64, regions.chunks.len()), (count, 3));
         for number in (1..count).step_by(2) {
-            let at = regions.find(first_of(number) + 5);
-            assert_eq!(regions.state(at).fetched, number as u32);
+            let at = regions.find(first_of(number) + 5, 2);
+            // SAFETY: it was just found.
+            assert_eq!(unsafe { at.state() }.fetched, number as u32);
             assert_eq!(regions.region(number).map(|states| states[5].fetched), Some(number as u32));
         }
         assert!(regions.region(0).is_none());
@@ -252,14 +311,15 @@ mod tests {
         let mut regions = Regions::new();
         let chunks = SPARE_CHUNKS + 2;
         for number in 0..(chunks * CHUNK_REGIONS) as u64 {
-            regions.find(number << REGION_SHIFT);
+            regions.find(number << REGION_SHIFT, 0);
         }
         regions.drop_before(1);
         assert_eq!(regions.chunks.iter().flatten().count(), SPARE_CHUNKS);
         // Each place can be had again.
         for number in 0..(chunks * CHUNK_REGIONS) as u64 {
-            let at = regions.find(number << REGION_SHIFT);
-            regions.state(at).dirty = 1;
+            let at = regions.find(number << REGION_SHIFT, 1);
+            // SAFETY: it was just found.
+            unsafe { at.state() }.dirty = 1;
         }
         assert_eq!(
             (regions.len(), regions.chunks.iter().flatten().count()),
