@@ -27,6 +27,7 @@
 use super::contention::{Contention, PIECE_BYTES, WORD_BYTES};
 use super::hidden::hidden;
 use crate::coalescing::{Addresses, LANES, SECTOR_BYTES};
+use crate::decode::Level;
 use counters::HottestAtomics;
 
 /// Entries of a table.
@@ -40,6 +41,9 @@ pub(crate) const SLICES: usize = 96;
 
 /// Bytes of adjacent words that have entries of their own.
 const SPAN: u64 = ENTRIES as u64 * WORD_BYTES;
+
+/// Rounds that are counted whether there are so many or not.
+const FEW_ROUNDS: usize = 4;
 
 /// Marks of a request: more than lanes.
 const LANE_MARKS: u64 = 64;
@@ -143,10 +147,12 @@ impl Rounds {
     /// Returns the rounds of the sectors at some addresses.
     #[inline(always)]
     fn among(&self, addresses: u32) -> u64 {
-        self.sectors[..self.count.min(LANES)]
-            .iter()
-            .map(|sectors| u64::from((sectors & addresses).count_ones()))
-            .sum()
+        let sum = |rounds: &[u32]| -> u64 {
+            rounds.iter().map(|sectors| u64::from((sectors & addresses).count_ones())).sum()
+        };
+        // Usually there are few rounds, though how many cannot be predicted.
+        let (first, others) = self.sectors.split_at(FEW_ROUNDS);
+        sum(first) + if self.count > FEW_ROUNDS { sum(others) } else { 0 }
     }
 }
 
@@ -159,6 +165,7 @@ impl Hottest {
         contention: &Contention,
         combined: bool,
         (addresses, active): (&Addresses, u32),
+        level: Level,
     ) {
         if self.slices.last().is_none_or(|(last, _)| *last != span) {
             self.begin(span);
@@ -166,7 +173,7 @@ impl Hottest {
         if combined {
             self.note_far(addresses, active & active.wrapping_neg());
         } else if u64::from(contention.span) < SPAN - WORD_BYTES {
-            self.note_near(contention);
+            self.note_near(contention, level);
         } else {
             self.note_far(addresses, active);
         }
@@ -189,7 +196,22 @@ impl Hottest {
 
     /// Counts a request no two of whose words have one entry.
     #[inline(always)]
-    fn note_near(&mut self, contention: &Contention) {
+    fn note_near(&mut self, contention: &Contention, level: Level) {
+        #[cfg(target_arch = "x86_64")]
+        if level == Level::Avx2 {
+            #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+            fn note(hottest: &mut Hottest, contention: &Contention) {
+                hottest.note_near_with(contention);
+            }
+            // SAFETY: this level is set only where the computer supports it.
+            return unsafe { note(self, contention) };
+        }
+        let _ = level;
+        self.note_near_with(contention);
+    }
+
+    #[inline(always)]
+    fn note_near_with(&mut self, contention: &Contention) {
         let ([words, sectors, pieces], slices) = self.tables();
         let addresses = contention.addresses();
         for &address in addresses {
@@ -299,11 +321,10 @@ impl Hottest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::Level;
 
     fn note(hottest: &mut Hottest, active: u32, combined: bool, addresses: Addresses) {
         let contention = Contention::of(&addresses, active, Level::detect());
-        hottest.note(0, &contention, combined, (&addresses, active));
+        hottest.note(0, &contention, combined, (&addresses, active), Level::detect());
     }
 
     fn noted(hottest: &mut Hottest, active: u32, base: u64, step: u64) {
@@ -342,9 +363,11 @@ mod tests {
         for round in 0..200_u64 {
             let words = std::array::from_fn(|lane| (round + lane as u64 * (round % 7)) % 50 * 4);
             let active = (round as u32).wrapping_mul(0x9E37_79B1) | 1 << 31;
-            near.note_near(&Contention::of(&words, active, Level::detect()));
-            far.note_far(&words, active);
-            assert_eq!(most(&near), most(&far));
+            for level in [Level::Portable, Level::detect()] {
+                near.note_near(&Contention::of(&words, active, level), level);
+                far.note_far(&words, active);
+                assert_eq!(most(&near), most(&far));
+            }
         }
     }
 
@@ -365,8 +388,8 @@ mod tests {
         assert_eq!((most.rounds, most.slice, most.alike), (32, 36, 1));
         // In another span of time, other pieces are hit: one waits for the other.
         let contention = Contention::of(&[256; LANES], 0b11, Level::detect());
-        hottest.note(1, &contention, false, (&[256; LANES], 0b11));
-        hottest.note(0, &contention, false, (&[256; LANES], 0b11));
+        hottest.note(1, &contention, false, (&[256; LANES], 0b11), Level::detect());
+        hottest.note(0, &contention, false, (&[256; LANES], 0b11), Level::detect());
         assert_eq!((hottest.most().slice, hottest.slices.len()), (38, 2));
     }
 

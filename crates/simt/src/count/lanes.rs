@@ -46,7 +46,7 @@ impl CounterObserver {
         {
             if access.operation.is_atomic() {
                 let contention = Contention::of(access.addresses, access.active, self.rules.level);
-                self.run.note_atomic(at, self.rules.cut.window, access, &contention);
+                self.run.note_atomic(at, &self.rules, access, &contention);
             }
             return;
         }
@@ -65,7 +65,7 @@ impl CounterObserver {
             Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };
         let contention = access.operation.is_atomic().then(|| {
             let contention = Contention::of(access.addresses, access.active, self.rules.level);
-            self.run.note_atomic(at, self.rules.cut.window, access, &contention);
+            self.run.note_atomic(at, &self.rules, access, &contention);
             contention
         });
         let contention = contention.as_ref();

@@ -152,17 +152,18 @@ impl Run {
         self.counts.at(site)
     }
 
-    /// Counts an atomic in global memory at its addresses. `resident` is the number of resident blocks, which make a span of time.
+    /// Counts an atomic in global memory at its addresses.
     pub(super) fn note_atomic(
         &mut self,
         at: At,
-        resident: u64,
+        rules: &Rules,
         access: &Access<'_>,
         contention: &Contention,
     ) {
         let combined = self.is_combined(at.site);
-        let span = at.block / (BLOCKS_OF_SPAN * resident);
-        self.hottest.note(span, contention, combined, (access.addresses, access.active));
+        // The blocks that are resident at once make a span of time.
+        let span = at.block / (BLOCKS_OF_SPAN * rules.cut.window);
+        self.hottest.note(span, contention, combined, (access.addresses, access.active), rules.level);
     }
 
     /// Returns true for an atomic whose lanes of one address are combined.
