@@ -8,7 +8,7 @@
 //! For example, block 0 reads the sectors 0 to 3 of group 7 and block 1 the sectors 4 to 7: the table holds one slot with eight
 //! sectors read, and L2 gets them as one group. Block 1 finds none of block 0's sectors in its L1.
 
-use super::group::{EMPTY, FREE, Group, Slot, Tally};
+use super::group::{EMPTY, FREE, GROUP_SHIFT, Group, Slot, Tally};
 use super::prefetch;
 use super::spilled::Spilled;
 use super::takes::Takes;
@@ -93,6 +93,17 @@ impl BlockMemory {
     #[inline(always)]
     fn home(&self, index: u64) -> usize {
         (((index ^ index >> 32) as u32).wrapping_mul(GOLDEN) >> self.shift) as usize
+    }
+
+    /// Fetches the slot of an address's group into the host's innermost cache.
+    #[inline(always)]
+    pub(super) fn fetch(&self, address: u64) {
+        self.fetch_slot(self.home(address >> GROUP_SHIFT));
+    }
+
+    #[inline(always)]
+    fn fetch_slot(&self, at: usize) {
+        prefetch::to_l1(self.slots.as_ptr().wrapping_add(at) as u64);
     }
 
     /// Returns true if the current block has touched the group of a slot.
@@ -241,16 +252,14 @@ impl BlockMemory {
         !self.is_full() && self.live + LANES <= self.most_live
     }
 
-    /// Returns the slots in which a request's groups are looked for first.
+    /// Returns the slots in which a request's groups are looked for first, and fetches them.
     #[inline(always)]
     fn homes(&self, takes: &Takes) -> [u32; LANES] {
         let mut homes = [0; LANES];
         for (home, &group) in homes.iter_mut().zip(&takes.groups) {
             *home = self.home(group) as u32;
         }
-        for &home in &homes {
-            prefetch::to_l1(self.slots.as_ptr().wrapping_add(home as usize) as u64);
-        }
+        homes.iter().for_each(|&home| self.fetch_slot(home as usize));
         homes
     }
 

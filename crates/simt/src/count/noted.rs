@@ -9,6 +9,9 @@ use super::observer::CounterObserver;
 use super::replays::Outcome;
 use super::run::Run;
 
+/// Notes by which the slot of an access is fetched ahead.
+const AHEAD: usize = 8;
+
 impl CounterObserver {
     /// Counts what has been noted.
     #[inline(always)]
@@ -34,7 +37,10 @@ impl CounterObserver {
         }
         let Run { memos, memory, groups: list, notes, replays, .. } = &mut *self.run;
         let mut ways = [false; 2];
-        for note in &notes.notes[..count] {
+        for (at, note) in notes.notes[..count].iter().enumerate() {
+            if let Some(later) = notes.notes[..count].get(at + AHEAD) {
+                memory.fetch(later.base);
+            }
             let memo = memos.at(note.site);
             let [loads, stores] = memo.path.ways();
             ways = [ways[0] | loads, ways[1] | stores];

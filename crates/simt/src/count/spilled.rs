@@ -61,6 +61,9 @@ impl Spilled {
     /// Ends the block, whose warp that came farthest is at this clock. Returns how many hits are spilled.
     pub(super) fn end_block(&mut self, clock: u32) -> u64 {
         let Self { far, brought } = std::mem::take(self);
+        if far == [0; CLASSES as usize] {
+            return 0;
+        }
         let factor = brought as f64 / f64::from(clock.max(1));
         let of_class = |(class, &sectors): (i32, &u64)| {
             // Of a share of 1, a class reaches from half of this to this.
