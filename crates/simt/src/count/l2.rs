@@ -44,7 +44,7 @@ const TICKS: u64 = 4096;
 /// Groups that are looked up together, before those of the last time are touched.
 const AHEAD: usize = 64;
 
-/// Groups of which one is no hit in one line at most, where it pays to branch upon it.
+/// Groups of which one misses at most, where it pays to branch upon that.
 const UNLIKELY: usize = 8;
 
 /// Ticks after which the classes' horizons are found again.
@@ -82,7 +82,7 @@ pub struct L2State {
     /// Value of `brought` at the start of the page window.
     page_window_start: u64,
     page_shift: u32,
-    /// True if nearly all groups that were touched last were read in one line each, and hit, so that it pays to branch upon it.
+    /// True if nearly all groups that were touched last were there, so that it pays to branch upon it.
     mostly_hit: bool,
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "other computers have one level"))]
     level: Level,
@@ -322,7 +322,7 @@ impl L2State {
                 if has_small_pages && group.written == 0 && are_of(line, group.read) {
                     hits += self.read_line::<GRANULE>(place, group, line, &mut sums);
                 } else {
-                    self.touch_group::<T, GRANULE>(place, group, &mut sums);
+                    hits += self.touch_group::<T, GRANULE>(place, group, &mut sums);
                 }
             }
         }
@@ -433,8 +433,14 @@ impl L2State {
         (1 - misses) as usize
     }
 
+    /// Accesses a group. Returns 1 if all sectors hit, and none becomes dirty.
     #[inline(always)]
-    fn touch_group<T: Ticks, const GRANULE: u32>(&mut self, place: StateAt, group: Group, sums: &mut Sums) {
+    fn touch_group<T: Ticks, const GRANULE: u32>(
+        &mut self,
+        place: StateAt,
+        group: Group,
+        sums: &mut Sums,
+    ) -> usize {
         let (page_shift, window) = (self.page_shift, self.page_window);
         // SAFETY: the place was found in this call of `touch`, and nothing else has the state meanwhile.
         let state = unsafe { place.state() };
@@ -507,6 +513,7 @@ impl L2State {
         if group.written != 0 {
             sums.written.pages += written.open(soiled, page_shift, window);
         }
+        usize::from(missing | soiled == 0)
     }
 }
 
@@ -598,5 +605,62 @@ fn pages_of(sectors: u32, page_shift: u32) -> u32 {
         }
         16 => u32::from(sectors & 0xFFFF != 0) | u32::from(sectors >> 16 != 0) << 16,
         _ => u32::from(sectors != 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Groups of which most are read in one line, as those of a gather, and others written, read whole, or both.
+    fn groups(seed: &mut u32, among: u64) -> Vec<Group> {
+        let mut random = || {
+            *seed = seed.wrapping_mul(0x0019_660D).wrapping_add(0x3C6E_F35F);
+            *seed >> 8
+        };
+        let group = |_| {
+            let index = u64::from(random()) % among;
+            let line = 15 << (random() % 8 * 4);
+            let [some, kind] = [random(), random() % 60];
+            let (read, written) = match kind {
+                0 => (u32::MAX, 0),
+                1 => (some, 0),
+                2 => (0, line),
+                3 => (line, some),
+                4 => (line | line.rotate_left(4), 0),
+                _ => (line & (1 << (some % 32) | line >> 2 | line << 3), 0),
+            };
+            Group { index, read, written }
+        };
+        (0..700).map(group).filter(|group| group.read | group.written != 0).collect()
+    }
+
+    #[test]
+    fn hits_counted_by_branches_count_as_others_do() {
+        let card = crate::cards::find("h200").expect("the card");
+        let state = |level| L2State { level, ..L2State::new(card.clone()) };
+        let mut branching = state(Level::detect());
+        let mut others = [state(Level::detect()), state(Level::Portable)];
+        let (mut seed, mut branched) = (1, 0);
+        for round in 0..3000_u32 {
+            // All fit, then more than L2 holds, then few again.
+            let among = [4096, 200_000, 1024][round as usize / 1000];
+            let groups = groups(&mut seed, among);
+            branched += u32::from(branching.mostly_hit);
+            let mut counts = [DramCounts::default(); 2];
+            let [read, written] = &mut counts;
+            branching.touch(&groups, read, written);
+            branching.end_part();
+            for other in &mut others {
+                other.mostly_hit = false;
+                let (mut read, mut written) = (DramCounts::default(), DramCounts::default());
+                other.touch(&groups, &mut read, &mut written);
+                other.end_part();
+                assert_eq!([read, written], counts, "round {round}");
+                let sums = |state: &L2State| (state.holds, state.brought, state.unread, state.horizons);
+                assert_eq!(sums(other), sums(&branching), "round {round}");
+            }
+        }
+        assert!((500..2500).contains(&branched), "{branched} of 3000 rounds");
     }
 }
