@@ -4,23 +4,23 @@
 //! rustc and cuda_builder make them, and are compiled before they are timed. On a computer without Rust, `COALESCE_PTX` names a file with their
 //! PTX. `--bench execution` of `simt` has short kernels written by hand for the same patterns.
 //!
-//! Arrays of 4 MiB stay in the host's caches, and those of 256 MiB are what a full run has. Counted, the regular kernels reach 8.3 G/s in the
-//! mean and the irregular ones 0.4 to 5.0, on one core of an EPYC with AVX2 in a shared virtual machine. The table has G/s of the fastest of 8 to
-//! 100 samples, in brackets without counters:
+//! Arrays of 4 MiB stay in the host's caches, and those of 256 MiB are what a full run has. Counted, the regular kernels reach 11 G/s in the
+//! mean and the irregular ones 0.7 to 6.2, on one core of an EPYC of 2022 (Zen 4) in a shared virtual machine; on a Xeon of 2023 they reach 9.4 and
+//! 0.9 to 5.6. The table has the EPYC's G/s of the fastest of 6 to 300 samples, in brackets without counters:
 //!
 //! | kernel | G/s | | kernel | G/s |
 //! | --- | --- | --- | --- | --- |
-//! | `offset_f32` | 11.4 (24) | | `stride_f32`, 32 apart | 1.25 (2.5) |
-//! | `copy_scalar` | 10.8 (25) | | `gather`, 4 MiB | 0.68 (9.9) |
-//! | `copy_vector` | 4.6 (9.7) | | `gather`, 256 MiB | 0.44 (1.8) |
-//! | `tile` | 6.6 (25) | | `random_warp`, 256 MiB | 5.0 (23) |
-//! | `matmul_tiled_32` | 10.9 (18) | | `histogram_global` | 0.83 (2.9) |
-//! | geometric mean | 8.3 (19) | | `histogram_shared` | 1.06 (4.0) |
-//! | | | | `histogram_warps` | 1.09 (4.1) |
-//! | | | | `histogram_match` | 2.4 (4.3) |
+//! | `offset_f32` | 14.2 (27) | | `stride_f32`, 32 apart | 1.41 (2.6) |
+//! | `copy_scalar` | 13.7 (30) | | `gather`, 4 MiB | 1.29 (11) |
+//! | `copy_vector` | 8.7 (19) | | `gather`, 256 MiB | 0.71 (2.5) |
+//! | `tile` | 7.3 (27) | | `random_warp`, 256 MiB | 6.2 (24) |
+//! | `matmul_tiled_32` | 12.9 (22) | | `histogram_global` | 1.22 (3.7) |
+//! | geometric mean | 10.9 (24) | | `histogram_shared` | 1.28 (4.4) |
+//! | | | | `histogram_warps` | 1.32 (4.6) |
+//! | | | | `histogram_match` | 3.7 (6.5) |
 //!
 //! A thread of `copy_vector` moves 32 bytes by ten instructions, three times as many bytes an instruction as `copy_scalar`. `tile` differs most from
-//! run to run, from 4.5 to 8.7.
+//! run to run, from 5.5 to 11.
 
 use std::sync::{Arc, LazyLock};
 

@@ -498,8 +498,7 @@ impl BlockMemory {
 /// Returns the place of a group's slot, or of the free one for it, where `home` is looked at first.
 #[inline(always)]
 fn place_of(slots: &[Slot], home: usize, index: u64) -> usize {
-    // SAFETY: hashes are less than the table is long.
-    let found = unsafe { slots.get_unchecked(home) }.index;
+    let found = slots[home].index;
     if found == index || found == FREE { home } else { place_behind(slots, home, index) }
 }
 

@@ -21,6 +21,9 @@
 //! class has a horizon, which lies behind the common one. A line that its class has lost stays in the sums until it is touched
 //! again or its tick is dropped.
 //!
+//! Most launches find nearly all that they touch, or nearly nothing. For the former there is a [short way](L2State::renew), which does no more
+//! than move a group's bytes to the current tick, and ends at the first group that is not there as a whole.
+//!
 //! A dirty sector counts as one write to device memory per stay in L2, when it becomes dirty. Pages of device memory
 //! count once per *page window*, which lasts until as much has come in as the cache holds.
 
@@ -284,7 +287,7 @@ impl L2State {
         }
     }
 
-    /// Looks up the regions of groups and fetches their state into the host's cache before it is needed.
+    /// Looks up the regions of some groups and fetches their state into the host's cache before it is needed.
     #[inline(always)]
     fn touch_by<T: Ticks, const GRANULE: u32>(
         &mut self,
@@ -300,12 +303,13 @@ impl L2State {
         if let Some(first) = chunks.peek() {
             self.look_up(first, &mut places[0]);
         }
-        for turn in 0.. {
-            let Some(chunk) = chunks.next() else { break };
+        let mut own = 1;
+        while let Some(chunk) = chunks.next() {
+            own = 1 - own;
             if let Some(later) = chunks.peek() {
-                self.look_up(later, &mut places[1 - turn % 2]);
+                self.look_up(later, &mut places[1 - own]);
             }
-            let places = &places[turn % 2][..chunk.len()];
+            let places = &places[own][..chunk.len()];
             let mut at = 0;
             while at < chunk.len() {
                 if self.mostly_hit {
@@ -350,8 +354,8 @@ impl L2State {
         }
     }
 
-    /// Does as [`L2State::touch_group`] does for each of some groups up to the first whose sectors do not all hit, or were last touched in
-    /// too many ticks. Returns their number.
+    /// Does as [`L2State::touch_group`] does for each of some groups up to the first whose sectors do not all hit, or become dirty.
+    /// Returns their number.
     #[inline(always)]
     fn renew<T: Ticks>(&mut self, places: &[StateAt], groups: &[Group], sums: &mut Sums) -> usize {
         let (now, horizons) = (self.now, self.horizons);
