@@ -306,7 +306,8 @@ impl BlockMemory {
         missed
     }
 
-    /// Accesses the groups of a request past L1, in their order. Returns how many sectors the block has written before.
+    /// Accesses the groups of a request past L1, in their order. Returns how many sectors the block has written before. There is
+    /// [room](Self::reserve) for them.
     #[inline(always)]
     pub(super) fn access_all(&mut self, takes: &Takes, reads: bool, writes: bool) -> u32 {
         let homes = self.homes(takes);
@@ -502,7 +503,7 @@ fn place_of(slots: &[Slot], home: usize, index: u64) -> usize {
     if found == index || found == FREE { home } else { place_behind(slots, home, index) }
 }
 
-/// Returns the same where it is not the home.
+/// Does the same where the home has another group.
 #[inline(never)]
 fn place_behind(slots: &[Slot], home: usize, index: u64) -> usize {
     let mask = slots.len() - 1;

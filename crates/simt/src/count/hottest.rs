@@ -42,7 +42,7 @@ pub(crate) const SLICES: usize = 96;
 /// Bytes of adjacent words that have entries of their own.
 const SPAN: u64 = ENTRIES as u64 * WORD_BYTES;
 
-/// Rounds that are counted whether there are so many or not.
+/// Rounds that are counted whether or not there are so many.
 const FEW_ROUNDS: usize = 4;
 
 /// Marks of a request: more than lanes.
@@ -121,6 +121,7 @@ fn ones(mut mask: u32) -> impl Iterator<Item = usize> {
 /// that takes it, at the sector's last address. For example, lanes that meet by 2, 1 and 3 at words of the same sector have the marks
 /// `110010` of those that are not the first at their word, and `100000` of the third: rounds 1, 2 and 3 all have the bit `100000`.
 struct Rounds {
+    /// Masks by round; 0 from `count` on.
     sectors: [u32; LANES],
     count: usize,
 }

@@ -9,7 +9,7 @@ use super::observer::CounterObserver;
 use super::replays::Outcome;
 use super::run::Run;
 
-/// Notes by which the slot of an access is fetched ahead.
+/// How many notes ahead the slot of an access is fetched.
 const AHEAD: usize = 8;
 
 impl CounterObserver {

@@ -66,8 +66,16 @@ pub(super) struct Pages {
 /// It is held by a pointer, so that places in it stay valid while its owner moves.
 struct Chunk(NonNull<State>);
 
+const _: () = assert!(
+    size_of::<State>().is_power_of_two()
+        && CHUNK_STATES * size_of::<State>() == HUGE_PAGE
+        && CHUNK_STATES.is_multiple_of(REGION_GROUPS)
+);
+
 // SAFETY: a chunk owns its memory, as a box would.
 unsafe impl Send for Chunk {}
+// SAFETY: as above.
+unsafe impl Sync for Chunk {}
 
 impl Chunk {
     const LAYOUT: Layout = match Layout::from_size_align(HUGE_PAGE, HUGE_PAGE) {
@@ -124,15 +132,19 @@ pub(super) struct Regions {
 #[derive(Clone, Copy)]
 struct Recent {
     number: u64,
+    place: u32,
     /// The tick that has been noted as its last one.
     tick: u32,
+    /// Where its first group is.
     first: StateAt,
 }
 
-const NONE: Recent = Recent { number: u64::MAX, tick: 0, first: StateAt::NONE };
+const NONE: Recent = Recent { number: u64::MAX, place: 0, tick: 0, first: StateAt::NONE };
 
 // SAFETY: the pointers in `recent` are to states that `chunks` owns.
 unsafe impl Send for Regions {}
+// SAFETY: as above.
+unsafe impl Sync for Regions {}
 
 /// Where the state of a group is. It holds until regions are dropped.
 #[derive(Clone, Copy)]
@@ -160,7 +172,8 @@ impl StateAt {
     ///
     /// # Safety
     ///
-    /// The place comes from [`Regions::find`], no region has been dropped since, and no other reference to the state is in use.
+    /// The place comes from [`Regions::find`], or is the [first of the page](Self::first_of_page) of such a one. While the result is in
+    /// use, no region is dropped, and nothing else refers to the state.
     #[inline(always)]
     pub(super) unsafe fn state<'a>(self) -> &'a mut State {
         // SAFETY: as above.
@@ -218,23 +231,29 @@ impl Regions {
         let number = group >> REGION_SHIFT;
         // The high bits differ between allocations.
         let way = (number ^ number >> 8 ^ number >> 13) as usize % RECENT;
-        let recent = &self.recent[way];
-        if recent.number != number || recent.tick != tick {
-            self.renew(way, number, tick);
+        let recent = &mut self.recent[way];
+        if recent.number != number {
+            self.recall(way, number, tick);
+        } else if recent.tick != tick {
+            recent.tick = tick;
+            self.last[recent.place as usize] = Some(tick);
         }
-        // SAFETY: a region has this many states.
+        // SAFETY: the entry is of a region that has its memory, as entries are forgotten when regions are dropped, and a region has this
+        // many states.
         StateAt(unsafe { self.recent[way].first.0.add(group as usize % REGION_GROUPS) })
     }
 
+    /// Makes a region one of those accessed last.
     #[cold]
-    fn renew(&mut self, way: usize, number: u64, tick: u32) {
-        let place = self.find_region(number) as usize;
-        self.last[place] = Some(tick);
-        let first = match &self.chunks[place / CHUNK_REGIONS] {
-            Some(chunk) => chunk.at(place % CHUNK_REGIONS * REGION_GROUPS),
+    fn recall(&mut self, way: usize, number: u64, tick: u32) {
+        let place = self.find_region(number);
+        let index = place as usize;
+        self.last[index] = Some(tick);
+        let first = match &self.chunks[index / CHUNK_REGIONS] {
+            Some(chunk) => chunk.at(index % CHUNK_REGIONS * REGION_GROUPS),
             None => unreachable!("a region's memory is kept with it"),
         };
-        self.recent[way] = Recent { number, tick, first };
+        self.recent[way] = Recent { number, place, tick, first };
     }
 
     #[cold]

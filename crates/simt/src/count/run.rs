@@ -161,7 +161,7 @@ impl Run {
         contention: &Contention,
     ) {
         let combined = self.is_combined(at.site);
-        // The blocks that are resident at once make a span of time.
+        // A span of time is that of twice as many blocks as are resident.
         let span = at.block / (BLOCKS_OF_SPAN * rules.cut.window);
         self.hottest.note(span, contention, combined, (access.addresses, access.active), rules.level);
     }
