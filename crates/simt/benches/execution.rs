@@ -7,7 +7,7 @@
 //! G/s. Two workers are to reach 1.8 times one.
 //!
 //! Measured on one core each of an EPYC of 2022 (Zen 4) and of a Xeon of 2023, both with AVX-512 and in shared virtual machines, in G/s of the
-//! fastest of 20 to 240 samples, in brackets without counters. Code uses AVX-512 there, counting AVX2:
+//! fastest of 20 to 240 samples, in brackets without counters. Compiled kernels use AVX-512 there, and counting AVX2:
 //!
 //! | kernel | EPYC, counted | with all checks | Xeon, counted | with all checks |
 //! | --- | --- | --- | --- | --- |
@@ -23,24 +23,24 @@
 //! | histogram | 1.58 (4.6) | 0.20 | 0.97 (1.9) | 0.16 |
 //! | geometric mean | 1.39 (4.8) | | 1.23 (3.7) | |
 //!
-//! On a busier host all of these come to half as much. The Xeon's in brackets and with checks are from earlier programs. An EPYC without
+//! On a busier host all of these come to half as much. The Xeon's in brackets and with checks are from earlier versions. An EPYC without
 //! AVX-512, before L2 had a short way for what it holds, came to 11.2 for the regular kernels and 1.16 for the irregular ones.
 //!
 //! The means of regular kernels and of checks are at their aims. Irregular kernels are not at 3 G/s: with the gather of 256 KB their mean is
-//! 1.7 (EPYC) and 1.5 (Xeon), with that of 128 MB 1.3 and 1.2. `cargo bench -p simt --bench floor` says what is in the way, here from an earlier
-//! program and the EPYC without AVX-512. In means with the gather of 256 KB, and in brackets with that of 128 MB:
+//! 1.7 (EPYC) and 1.5 (Xeon), with that of 128 MB 1.3 and 1.2. `cargo bench -p simt --bench floor` says what is in the way. In means with the
+//! gather of 256 KB, and in brackets with that of 128 MB, the Xeon's from an earlier version:
 //!
 //! | | EPYC | Xeon |
 //! | --- | --- | --- |
-//! | no counter | 4.0 (2.5) | 4.2 (2.7) |
-//! | and bare look-ups in two tables | 2.1 (1.5) | 3.0 (2.1) |
-//! | a loop by hand that moves the same data | 12.3 (7.7) | 14.5 (9.7) |
-//! | and the look-ups | 3.9 (2.8) | 6.4 (4.8) |
+//! | no counter | 5.0 (3.2) | 4.2 (2.7) |
+//! | and bare look-ups in two tables | 3.0 (2.2) | 3.0 (2.1) |
+//! | a loop by hand that moves the same data | 13.0 (7.8) | 14.5 (9.7) |
+//! | and the look-ups | 5.1 (3.7) | 6.4 (4.8) |
 //!
 //! So no exact counting exceeds 3 G/s while kernels are executed as they are now. By hand the random rows take a fifth of the time, since lines are
 //! fetched ahead of the warp that reads them, and the histogram a seventh to a thirteenth, without atomic operations. Beyond that, what
 //! counts is far from its floor where lanes are scattered: of the gather of 256 KB, a lane takes 5 ns in L1, 2 ns in L2, and 1.2 ns for the
-//! network that sorts it.
+//! network that sorts it, on the EPYC.
 //!
 //! Two workers on the Xeon: 1.90 times one in arithmetic, 1.92 in barriers, 1.95 in divergence, 1.97 in `saxpy` counted, 2.1 in `stride_32`
 //! counted. `saxpy` without counters, whose launch takes a millisecond, comes to 1.6.
