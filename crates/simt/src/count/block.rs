@@ -189,7 +189,7 @@ impl BlockMemory {
     #[inline(always)]
     fn insert(&mut self, index: u64, at: usize) {
         self.occupied.push(at as u32);
-        self.slots[at] = Slot { index, block: self.block.wrapping_sub(1), ..EMPTY };
+        self.slots[at] = Slot::new(index, self.block);
     }
 
     /// Doubles the table.
@@ -228,7 +228,7 @@ impl BlockMemory {
         while (self.live + 1) * 2 > self.most_live {
             self.most_live *= 2;
         }
-        kept.push(Slot { index, block: self.block.wrapping_sub(1), ..EMPTY });
+        kept.push(Slot::new(index, self.block));
         self.fill(self.slots.len(), kept);
         self.occupied[self.occupied.len() - 1] as usize
     }
@@ -273,7 +273,7 @@ impl BlockMemory {
         let homes = self.homes(takes);
         let (origin, share) = (self.origin, self.share);
         let Self { slots, occupied, block, .. } = self;
-        let (slots, before) = (slots.as_mut_slice(), block.wrapping_sub(1));
+        let (slots, block) = (slots.as_mut_slice(), *block);
         let mut tally = Tally::default();
         let mut now = *clock;
         let (mut missed, mut new) = (0, 0);
@@ -282,15 +282,14 @@ impl BlockMemory {
             prefetch::to_l2(addresses[lane]);
             let (index, sectors) = (takes.groups[lane], takes.sectors[lane]);
             let at = place_of(slots, homes[lane] as usize, index);
-            // SAFETY: the place is that of a slot.
-            let slot = unsafe { slots.get_unchecked_mut(at) };
+            let slot = &mut slots[at];
             if slot.index == FREE {
                 // All miss, as if the slot were stale.
                 let all = sectors.count_ones();
                 now = now.saturating_add(all);
                 missed += all;
                 new += 1;
-                *slot = Slot { index, cached: sectors, time: now, read: sectors, block: before, ..EMPTY };
+                *slot = Slot { cached: sectors, time: now, read: sectors, ..Slot::new(index, block) };
                 occupied.push(at as u32);
             } else {
                 new += u32::from(slot.time < origin);
@@ -318,10 +317,9 @@ impl BlockMemory {
             homes.iter().zip(&takes.groups).zip(&takes.sectors).take(takes.count)
         {
             let at = place_of(slots, home as usize, index);
-            // SAFETY: the place is that of a slot.
-            let slot = unsafe { slots.get_unchecked_mut(at) };
+            let slot = &mut slots[at];
             if slot.index == FREE {
-                *slot = Slot { index, block: block.wrapping_sub(1), ..EMPTY };
+                *slot = Slot::new(index, block);
                 occupied.push(at as u32);
             }
             new += u32::from(slot.block != block);

@@ -28,6 +28,19 @@ const WALK: u32 = 8;
 /// The index of a slot without a group.
 pub(super) const FREE: u64 = u64::MAX;
 
+/// Returns the lines of a mask of a group's sectors, one bit each, at the line's lowest sector.
+#[inline(always)]
+pub(super) fn lines_of(sectors: u32) -> u32 {
+    let pairs = sectors | sectors >> 1;
+    (pairs | pairs >> 2) & 0x1111_1111
+}
+
+/// Returns all sectors of the lines of a mask of sectors.
+#[inline(always)]
+pub(super) fn whole_lines(sectors: u32) -> u32 {
+    lines_of(sectors) * 15
+}
+
 /// A group of sectors that a block has accessed, or several blocks of one part. Sectors that were written before they
 /// were read do not count as read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,6 +93,12 @@ pub(super) const EMPTY: Slot =
     Slot { index: FREE, read: 0, written: 0, block: 0, own: 0, cached: 0, time: 0 };
 
 impl Slot {
+    /// Returns the slot of a group that no block has touched. `block` is the current one.
+    #[inline(always)]
+    pub(super) fn new(index: u64, block: u32) -> Self {
+        Self { index, block: block.wrapping_sub(1), ..EMPTY }
+    }
+
     /// Forgets what an earlier block loaded. Without branches: whether a block comes to a group for the first time cannot be
     /// predicted.
     #[inline(always)]

@@ -20,12 +20,6 @@ impl Held {
         &mut self.ring[tick as usize & last]
     }
 
-    /// Returns the bytes by tick: those of a tick are at its number modulo the length, a power of two.
-    #[inline(always)]
-    pub(super) fn ring(&mut self) -> &mut [u64] {
-        &mut self.ring
-    }
-
     /// Begins a tick, without bytes, behind those from `horizon` on.
     pub(super) fn begin(&mut self, tick: u32, horizon: u32) {
         if (tick - horizon) as usize >= self.ring.len() {

@@ -28,7 +28,7 @@
 //! A dirty sector counts as one write to device memory per stay in L2, when it becomes dirty. Pages of device memory
 //! count once per *page window*, which lasts until as much has come in as the cache holds.
 
-use super::group::{GROUP_SHIFT, Group};
+use super::group::{GROUP_SHIFT, Group, lines_of, whole_lines};
 use super::halves::{CLASSES, capacity, class_of};
 use super::held::Held;
 use super::hidden::hidden;
@@ -48,14 +48,11 @@ const TICKS: u64 = 4096;
 /// Groups that are looked up together, before those ahead of them in the list are touched.
 const AHEAD: usize = 64;
 
-/// If at most one group in so many misses, it pays to branch upon that.
+/// The short way pays if at most one group in this many misses.
 const UNLIKELY: usize = 8;
 
 /// Ticks after which the classes' horizons are found again.
 const HORIZON_TICKS: u32 = 32;
-
-/// A mask with one bit for each line of a group, at its lowest sector.
-const LINES: u32 = 0x1111_1111;
 
 /// State of a card's L2, which the next launch finds. A device keeps one and lends it to each launch's
 /// [`CounterObservation`](super::CounterObservation).
@@ -362,7 +359,7 @@ impl L2State {
     #[inline(always)]
     fn renew<T: Ticks>(&mut self, places: &[StateAt], groups: &[Group], sums: &mut Sums) -> usize {
         let (now, horizons) = (self.now, self.horizons);
-        let held = self.held.ring();
+        let held = &mut self.held;
         let mut renewed = 0;
         let mut count = 0;
         for (place, group) in places.iter().zip(groups) {
@@ -376,25 +373,25 @@ impl L2State {
             let first = line_of(sectors);
             let touched = &mut state.touched[first as usize];
             let tick = *touched;
-            let mut bytes = select_unpredictable(tick == now, 0, LINE_BYTES);
             if are_of(first, sectors) {
                 if tick < horizon {
                     break;
                 }
                 *touched = now;
-                held[tick as usize & (held.len() - 1)] -= bytes;
+                let bytes = select_unpredictable(tick == now, 0, LINE_BYTES);
+                *held.at(tick) -= bytes;
+                renewed += bytes;
             } else {
                 let before = state.touched;
-                let lines = lines_of(sectors) * 15;
+                let lines = whole_lines(sectors);
                 if T::below(&before, horizon) & lines != 0 {
                     break;
                 }
                 T::set(&mut state.touched, lines, now);
                 let moved = lines & !T::equal(&before, now);
                 take_from(held, &before, moved, (tick, T::equal(&before, tick)));
-                bytes = bytes_of(moved);
+                renewed += bytes_of(moved);
             }
-            renewed += bytes;
             count += 1;
         }
         sums.renewed += renewed;
@@ -478,7 +475,7 @@ impl L2State {
             self.holds -= bytes_of(moved & !renewed);
             sums.renewed += bytes_of(renewed);
             let tick = before[first_sectors.trailing_zeros() as usize / 4];
-            take_from(self.held.ring(), &before, moved, (tick, T::equal(&before, tick)));
+            take_from(&mut self.held, &before, moved, (tick, T::equal(&before, tick)));
         }
         let (mut fetched, mut dirty) = (state.fetched & stays, state.dirty & stays);
         let mut present = fetched | dirty;
@@ -527,13 +524,12 @@ impl L2State {
 /// Takes the bytes of some lines from the ticks in which they were last touched. Those with `of_tick` were last touched in `tick`, which are
 /// usually all.
 #[inline(always)]
-fn take_from(held: &mut [u64], touched: &Touched, mut moved: u32, (tick, of_tick): (u32, u32)) {
-    let last = held.len() - 1;
-    held[tick as usize & last] -= bytes_of(moved & of_tick);
+fn take_from(held: &mut Held, touched: &Touched, mut moved: u32, (tick, of_tick): (u32, u32)) {
+    *held.at(tick) -= bytes_of(moved & of_tick);
     moved &= !of_tick;
     while moved != 0 {
         let line = line_of(moved);
-        held[touched[line as usize] as usize & last] -= bytes_of(moved & 15 << (4 * line));
+        *held.at(touched[line as usize]) -= bytes_of(moved & 15 << (4 * line));
         moved &= !(15 << (4 * line));
     }
 }
@@ -567,13 +563,6 @@ fn line_of(sectors: u32) -> u32 {
 #[inline(always)]
 fn are_of(line: u32, sectors: u32) -> bool {
     (sectors >> (4 * line)).wrapping_sub(1) < 15
-}
-
-/// Returns the lines of a mask of sectors, one bit each.
-#[inline(always)]
-fn lines_of(sectors: u32) -> u32 {
-    let pairs = sectors | sectors >> 1;
-    (pairs | pairs >> 2) & LINES
 }
 
 /// Returns the granules of a mask of sectors, one bit each, and all sectors of these granules.

@@ -1,9 +1,9 @@
 //! Takes in a request's sectors: loads look them up in L1, other accesses pass it.
 
 use super::block::BlockMemory;
-use super::group::Group;
+use super::group::{Group, whole_lines};
 use super::prefetch;
-use super::takes::{Sink, Takes, nearby, whole_lines};
+use super::takes::{Sink, Takes, nearby};
 use crate::coalescing::Addresses;
 
 /// A sink for loads through L1.

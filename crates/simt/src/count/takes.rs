@@ -14,13 +14,6 @@ pub(super) trait Sink {
     fn take(&mut self, group: u64, sectors: u32);
 }
 
-/// Returns all sectors of the lines of a mask of sectors.
-#[inline(always)]
-pub(super) fn whole_lines(sectors: u32) -> u32 {
-    let pairs = sectors | sectors >> 1;
-    ((pairs | pairs >> 2) & 0x1111_1111) * 15
-}
-
 /// The groups that lanes touch, in their order, with their sectors. No group is that of the one before.
 pub(super) struct Takes {
     pub(super) groups: [u64; LANES],
