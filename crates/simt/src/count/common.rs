@@ -63,7 +63,6 @@ pub(super) struct Common {
     compared: u64,
     /// Those among them that the runs that were compared read, too.
     found: u64,
-    level: Level,
 }
 
 #[inline(always)]
@@ -88,21 +87,12 @@ fn sectors_read(groups: &[Group], level: Level) -> u64 {
 
 impl Common {
     pub(super) fn new(runs: u64) -> Self {
-        let level = Level::detect();
-        Self {
-            of_launch: runs,
-            runs: 0,
-            distinct: 0,
-            first: Sectors::default(),
-            compared: 0,
-            found: 0,
-            level,
-        }
+        Self { of_launch: runs, runs: 0, distinct: 0, first: Sectors::default(), compared: 0, found: 0 }
     }
 
     /// Adds the groups of the next run.
-    pub(super) fn add(&mut self, groups: &[Group]) {
-        self.distinct += sectors_read(groups, self.level);
+    pub(super) fn add(&mut self, groups: &[Group], level: Level) {
+        self.distinct += sectors_read(groups, level);
         if self.runs == 0 {
             groups.iter().for_each(|group| *self.first.entry(group.index).or_default() |= group.read);
         } else if self.runs > 1 && self.runs.is_multiple_of((self.of_launch / SAMPLES).max(1)) {
@@ -153,7 +143,7 @@ mod tests {
             sectors.for_each(|sector| *groups.entry(sector / 32).or_default() |= 1 << (sector % 32));
             let groups: Vec<Group> =
                 groups.into_iter().map(|(index, read)| Group { index, read, written: 0 }).collect();
-            counted.add(&groups);
+            counted.add(&groups, Level::detect());
         }
         counted.of_blocks(256, 256 * (256 + common + neighbours), 0)
     }
@@ -169,8 +159,8 @@ mod tests {
     fn few_runs_tell_nothing() {
         let mut few = Common::new(2);
         let group = Group { index: 1, read: 1, written: 0 };
-        few.add(&[group]);
-        few.add(&[group]);
+        few.add(&[group], Level::Portable);
+        few.add(&[group], Level::Portable);
         assert_eq!(few.of_blocks(2, 2, 0), 0.0);
     }
 }

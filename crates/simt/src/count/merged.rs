@@ -47,7 +47,7 @@ impl Merged {
 
     /// Adds a run, and empties it for the next one.
     pub(super) fn add(&mut self, shape: &LaunchShape, rules: &Rules, run: &mut Run) {
-        self.common.add(&run.groups);
+        self.common.add(&run.groups, rules.level);
         let ends = run.parts.iter().skip(1).map(|part| part.1).chain([run.groups.len()]);
         for (&(part, start), end) in run.parts.iter().zip(ends) {
             self.begin_part(&rules.cut, part);
