@@ -42,7 +42,7 @@ pub(crate) const SLICES: usize = 96;
 /// Bytes of adjacent words that have entries of their own.
 const SPAN: u64 = ENTRIES as u64 * WORD_BYTES;
 
-/// Rounds that are counted whether or not there are so many.
+/// [`Rounds::among`] counts this many rounds in any case.
 const FEW_ROUNDS: usize = 4;
 
 /// Marks of a request: more than lanes.

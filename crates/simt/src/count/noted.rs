@@ -9,7 +9,7 @@ use super::observer::CounterObserver;
 use super::replays::Outcome;
 use super::run::Run;
 
-/// How many notes ahead the slot of an access is fetched.
+/// The slot of an access is fetched this many notes ahead.
 const AHEAD: usize = 8;
 
 impl CounterObserver {
@@ -37,8 +37,9 @@ impl CounterObserver {
         }
         let Run { memos, memory, groups: list, notes, replays, .. } = &mut *self.run;
         let mut ways = [false; 2];
-        for (at, note) in notes.notes[..count].iter().enumerate() {
-            if let Some(later) = notes.notes[..count].get(at + AHEAD) {
+        let notes = &notes.notes[..count];
+        for (at, note) in notes.iter().enumerate() {
+            if let Some(later) = notes.get(at + AHEAD) {
                 memory.fetch(later.base);
             }
             let memo = memos.at(note.site);
@@ -47,6 +48,6 @@ impl CounterObserver {
             memo.count(note, memory, list);
         }
         self.phase.note_ways(ways);
-        replays.keep(&notes.notes[..count], ways);
+        replays.keep(notes, ways);
     }
 }
