@@ -23,7 +23,7 @@
 //!
 //! Most launches find nearly all that they touch, or nearly nothing. For the former there is a [short way](L2State::renew), which does no more
 //! than move a group's bytes to the current tick, and ends at the first group of which a sector is missing or becomes dirty. It is tried
-//! where nearly all of the last list was there.
+//! where nearly all of the last list was there. For the latter there is [another](L2State::bring), for groups of which no line is there.
 //!
 //! A dirty sector counts as one write to device memory per stay in L2, when it becomes dirty. Pages of device memory
 //! count once per *page window*, which lasts until as much has come in as the cache holds.
@@ -45,8 +45,8 @@ use std::ops::Range;
 /// Ticks in which the cache's size is touched, as a rule.
 const TICKS: u64 = 4096;
 
-/// Groups that are looked up together, before those ahead of them in the list are touched.
-const AHEAD: usize = 64;
+/// A group is looked up this many groups ahead.
+const AHEAD: usize = 32;
 
 /// The short way pays if at most one group in this many misses.
 const UNLIKELY: usize = 8;
@@ -294,44 +294,37 @@ impl L2State {
         written: &mut DramCounts,
     ) {
         let mut sums = Sums::default();
-        let mut places = [[StateAt::NONE; AHEAD]; 2];
         let has_small_pages = self.page_shift <= GROUP_SHIFT && self.card.l2_bytes > 0;
         let mut hits = 0;
-        let mut chunks = groups.chunks(AHEAD).peekable();
-        if let Some(first) = chunks.peek() {
-            self.look_up(first, &mut places[0]);
-        }
-        let mut own = 1;
-        while let Some(chunk) = chunks.next() {
-            own = 1 - own;
-            if let Some(later) = chunks.peek() {
-                self.look_up(later, &mut places[1 - own]);
+        let mut ahead = Ahead::new(groups, &mut self.regions, self.now);
+        let mut at = 0;
+        while at < groups.len() {
+            if self.mostly_hit {
+                let renewed = self.renew::<T>(&mut ahead, at, &mut sums);
+                hits += renewed;
+                at += renewed;
+                if at == groups.len() {
+                    break;
+                }
             }
-            let places = &places[own][..chunk.len()];
-            let mut at = 0;
-            while at < chunk.len() {
-                if self.mostly_hit {
-                    let renewed = self.renew::<T>(&places[at..], &chunk[at..], &mut sums);
-                    hits += renewed;
-                    at += renewed;
-                    if at == chunk.len() {
-                        break;
-                    }
-                }
-                let (place, group) = (places[at], chunk[at]);
-                at += 1;
-                let line = line_of(group.read);
-                if has_small_pages && group.written == 0 && are_of(line, group.read) {
-                    hits += self.read_line::<GRANULE>(place, group, line, &mut sums);
-                } else {
-                    hits += self.touch_group::<T, GRANULE>(place, group, &mut sums);
-                }
+            let (place, group) = (ahead.next(at, &mut self.regions, self.now), groups[at]);
+            at += 1;
+            let line = line_of(group.read);
+            if has_small_pages && group.written == 0 && are_of(line, group.read) {
+                hits += self.read_line::<GRANULE>(place, group, line, &mut sums);
+            } else if !has_small_pages || !self.bring::<T, GRANULE>(place, group, &mut sums) {
+                hits += self.touch_group::<T, GRANULE>(place, group, &mut sums);
             }
         }
         if !groups.is_empty() {
             self.mostly_hit = has_small_pages && (groups.len() - hits) * UNLIKELY <= groups.len();
         }
-        for (total, sum) in [(read, sums.read), (written, sums.written)] {
+        self.add(&sums, read, written);
+    }
+
+    /// Adds what has been summed up.
+    fn add(&mut self, sums: &Sums, read: &mut DramCounts, written: &mut DramCounts) {
+        for (total, sum) in [(read, &sums.read), (written, &sums.written)] {
             total.granules += sum.granules;
             total.lines += sum.lines;
             total.pages += sum.pages;
@@ -345,24 +338,16 @@ impl L2State {
         }
     }
 
-    /// Finds where some groups' states are, and fetches them.
+    /// Does as [`L2State::touch_group`] does for groups from `first` on up to the first of which a sector misses or becomes dirty, on a card
+    /// with an L2 and with pages no larger than a group. Returns how many these are.
     #[inline(always)]
-    fn look_up(&mut self, groups: &[Group], places: &mut [StateAt; AHEAD]) {
-        for (place, group) in places.iter_mut().zip(groups) {
-            *place = self.regions.find(group.index, self.now);
-            prefetch::to_l2(place.address());
-        }
-    }
-
-    /// Does as [`L2State::touch_group`] does for groups up to the first of which a sector misses or becomes dirty, on a card with an L2 and
-    /// with pages no larger than a group. Returns how many these are.
-    #[inline(always)]
-    fn renew<T: Ticks>(&mut self, places: &[StateAt], groups: &[Group], sums: &mut Sums) -> usize {
+    fn renew<T: Ticks>(&mut self, ahead: &mut Ahead<'_>, first: usize, sums: &mut Sums) -> usize {
         let (now, horizons) = (self.now, self.horizons);
         let held = &mut self.held;
         let mut renewed = 0;
         let mut count = 0;
-        for (place, group) in places.iter().zip(groups) {
+        for (at, group) in (first..).zip(&ahead.groups[first..]) {
+            let place = ahead.places[at % AHEAD];
             // SAFETY: the place was found in this call of `touch`, and nothing else has the state meanwhile.
             let state = unsafe { place.state() };
             let horizon = horizons[class_of(group.index)];
@@ -393,6 +378,7 @@ impl L2State {
                 renewed += bytes_of(moved);
             }
             count += 1;
+            ahead.next(at, &mut self.regions, now);
         }
         sums.renewed += renewed;
         count
@@ -435,6 +421,34 @@ impl L2State {
         // What its class has lost was in the sums still.
         self.holds -= moved - renewed;
         (1 - misses) as usize
+    }
+
+    /// Does as [`L2State::touch_group`] does for a group none of whose lines is there, on a card with an L2 and with pages no larger than a
+    /// group: what streams through. Returns false if one is there.
+    #[inline(always)]
+    fn bring<T: Ticks, const GRANULE: u32>(&self, place: StateAt, group: Group, sums: &mut Sums) -> bool {
+        // SAFETY: the place was found in this call of `touch`, and nothing else has the state meanwhile.
+        let state = unsafe { place.state() };
+        let lines = whole_lines(group.read | group.written);
+        if lines & !T::below(&state.touched, self.horizon) != 0 {
+            return false;
+        }
+        T::set(&mut state.touched, lines, self.now);
+        let (granules, filled) = granules_of(group.read, GRANULE);
+        state.fetched = state.fetched & !lines | filled;
+        state.dirty = state.dirty & !lines | group.written;
+        let [read, written] = &mut state.pages;
+        sums.read.granules += u64::from(granules.count_ones());
+        sums.read.lines += u64::from(lines_of(group.read).count_ones());
+        sums.read.pages += read.open(group.read, self.page_shift, self.page_window);
+        if group.written != 0 {
+            sums.unread += u64::from((group.written & !filled).count_ones());
+            sums.written.granules += u64::from(granules_of(group.written, GRANULE).0.count_ones());
+            sums.written.lines += u64::from(lines_of(group.written).count_ones());
+            sums.written.pages += written.open(group.written, self.page_shift, self.page_window);
+        }
+        sums.new += bytes_of(lines);
+        true
     }
 
     /// Accesses a group. Returns 1 if all sectors hit, and none becomes dirty.
@@ -519,6 +533,44 @@ impl L2State {
         }
         usize::from(missing | soiled == 0)
     }
+}
+
+/// Where the states of the next groups of a list are. Each is found and fetched by itself, [`AHEAD`] of its use, while others are touched: the
+/// host has room for some twenty fetches at a time, and would wait for more.
+struct Ahead<'a> {
+    groups: &'a [Group],
+    /// The place of each group by its index modulo [`AHEAD`].
+    places: [StateAt; AHEAD],
+}
+
+impl<'a> Ahead<'a> {
+    #[inline(always)]
+    fn new(groups: &'a [Group], regions: &mut Regions, now: u32) -> Self {
+        let mut places = [StateAt::NONE; AHEAD];
+        for (place, group) in places.iter_mut().zip(groups) {
+            *place = look_up(regions, group, now);
+        }
+        Self { groups, places }
+    }
+
+    /// Returns the place of the group at an index, and finds that of a later one instead. Groups are asked for in their order.
+    #[inline(always)]
+    fn next(&mut self, at: usize, regions: &mut Regions, now: u32) -> StateAt {
+        let place = &mut self.places[at % AHEAD];
+        let own = *place;
+        if let Some(later) = self.groups.get(at + AHEAD) {
+            *place = look_up(regions, later, now);
+        }
+        own
+    }
+}
+
+/// Finds where a group's state is, and fetches it.
+#[inline(always)]
+fn look_up(regions: &mut Regions, group: &Group, now: u32) -> StateAt {
+    let place = regions.find(group.index, now);
+    prefetch::to_l1(place.address());
+    place
 }
 
 /// Takes the bytes of some lines from the ticks in which they were last touched. Those with `of_tick` were last touched in `tick`, which are
@@ -631,12 +683,23 @@ mod tests {
         (0..700).map(group).filter(|group| group.read | group.written != 0).collect()
     }
 
+    /// Accesses groups as [`L2State::touch`] does, none of them by a short way.
+    fn touch_long(state: &mut L2State, groups: &[Group], read: &mut DramCounts, written: &mut DramCounts) {
+        assert_eq!(state.card.dram_granule_bytes, 64);
+        let mut sums = Sums::default();
+        for group in groups {
+            let place = state.regions.find(group.index, state.now);
+            state.touch_group::<Portable, 64>(place, *group, &mut sums);
+        }
+        state.add(&sums, read, written);
+    }
+
     #[test]
-    fn hits_counted_by_branches_count_as_others_do() {
+    fn short_ways_count_as_the_long_one_does() {
         let card = crate::cards::find("h200").expect("the card");
         let state = |level| L2State { level, ..L2State::new(card.clone()) };
-        let [mut branching, mut portable, mut other] =
-            [Level::detect(), Level::Portable, Level::detect()].map(state);
+        let [mut branching, mut portable, mut other, mut long] =
+            [Level::detect(), Level::Portable, Level::detect(), Level::Portable].map(state);
         let (mut seed, mut branched) = (1, 0);
         for round in 0..3000_u32 {
             // All fit, then more than L2 holds, then few again.
@@ -644,9 +707,12 @@ mod tests {
             let groups = groups(&mut seed, among);
             branched += u32::from(branching.mostly_hit);
             other.mostly_hit = false;
-            let counts = [&mut branching, &mut portable, &mut other].map(|state| {
+            let states = [&mut branching, &mut portable, &mut other, &mut long];
+            let mut touches = [L2State::touch, L2State::touch, L2State::touch, touch_long].into_iter();
+            let counts = states.map(|state| {
                 let (mut read, mut written) = (DramCounts::default(), DramCounts::default());
-                state.touch(&groups, &mut read, &mut written);
+                let touch = touches.next().expect("one each");
+                touch(state, &groups, &mut read, &mut written);
                 state.end_part();
                 if round % 100 == 99 {
                     state.forget(1000..700_000);
@@ -656,7 +722,7 @@ mod tests {
                 let sums = [state.holds, state.brought, state.renewed, state.unread, state.now.into()];
                 (read, written, sums, state.horizons)
             });
-            assert!(counts[0] == counts[1] && counts[1] == counts[2], "round {round}: {counts:?}");
+            assert!(counts.iter().all(|other| *other == counts[0]), "round {round}: {counts:?}");
         }
         assert!((500..2500).contains(&branched), "{branched} of 3000 rounds");
     }

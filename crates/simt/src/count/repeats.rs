@@ -18,9 +18,31 @@ use super::run::Run;
 use super::shape::Generation;
 use super::sinks::{CachedLoads, Uncached};
 use super::steady::{Memo, Path, Price};
+use super::takes::Sink;
 use super::turns;
-use crate::coalescing::LANES;
 use crate::observe::{Access, At, Operation, Space, SteadyAccess};
+
+/// A sink that fetches the lines of the site's next request meanwhile, as many of them with each group as that has sectors.
+///
+/// The host has room for some twenty fetches at a time. All of a request's at once would take as long as its counting does, and counting
+/// would wait for them.
+struct Fetching<'a, S> {
+    sink: &'a mut S,
+    /// The address that is fetched next.
+    next: u64,
+    step: u64,
+}
+
+impl<S: Sink> Sink for Fetching<'_, S> {
+    #[inline(always)]
+    fn take(&mut self, group: u64, sectors: u32) {
+        for _ in 0..sectors.count_ones() {
+            prefetch::to_l1(self.next);
+            self.next = self.next.wrapping_add(self.step);
+        }
+        self.sink.take(group, sectors);
+    }
+}
 
 impl CounterObserver {
     by_level! {
@@ -87,12 +109,11 @@ impl CounterObserver {
         let Run { memos, memory, groups: list, .. } = &mut *self.run;
         let memo = memos.at(at.site.0);
         let (group, sectors) = memo.place(access.base);
-        // Evenly spaced lines come fast enough not to wait for each other.
-        (0..LANES as u32).for_each(|lane| prefetch::to_l1(access.address(lane)));
+        let next = memo.next_far(access.base);
         let [reads, writes] = [access.operation != Operation::Store, access.operation != Operation::Load];
         if cached {
             let mut loads = CachedLoads::new(memory, list, at.warp, false);
-            Steady::of(access).each(&mut loads);
+            Steady::of(access).each(&mut Fetching { sink: &mut loads, next, step: access.step });
             let missed = loads.end();
             memo.l2_sectors += u64::from(missed);
             memo.in_l1 += u64::from(missed == 0);
@@ -100,7 +121,7 @@ impl CounterObserver {
             memory.access_near(&mut memo.slot, group, sectors, [reads, writes], list);
         } else {
             let mut uncached = Uncached { memory, list, reads, writes, rewritten: 0, taken: 0 };
-            Steady::of(access).each(&mut uncached);
+            Steady::of(access).each(&mut Fetching { sink: &mut uncached, next, step: access.step });
             memo.rewritten += u64::from(if reads { 0 } else { uncached.rewritten });
         }
         let must_look = memo.must_look(at);

@@ -124,6 +124,8 @@ pub(super) struct Memo {
     low: u64,
     /// Sectors touched, from that of the lowest address, a bit each.
     pub(super) sectors: u64,
+    /// The base of the last request, of those that are [`Path::Far`].
+    last: u64,
     /// Sectors that go on to L2, of repetitions through L1.
     pub(super) l2_sectors: u64,
     /// Repetitions that hit L1 with all sectors.
@@ -146,6 +148,7 @@ impl Default for Memo {
             slot: 0,
             low: 0,
             sectors: 0,
+            last: 0,
             l2_sectors: 0,
             in_l1: 0,
             rewritten: 0,
@@ -195,6 +198,7 @@ impl Memo {
             lanes: lanes(access),
             kind: kind(access),
             phase,
+            last: access.base,
             price,
             ..Self::default()
         }
@@ -298,6 +302,14 @@ impl Memo {
     pub(super) fn place(&self, base: u64) -> (u64, u64) {
         let low = self.low(base);
         (low >> GROUP_SHIFT, self.sectors << (low >> 5 & 31))
+    }
+
+    /// Notes a repetition that is [`Path::Far`], and returns where the site's next one probably is: as far behind this one as this is behind the
+    /// one before; or this one's own place, if both are in the same lines.
+    #[inline(always)]
+    pub(super) fn next_far(&mut self, base: u64) -> u64 {
+        let distance = base.wrapping_sub(std::mem::replace(&mut self.last, base));
+        if (distance as i64).unsigned_abs() < LINE_BYTES { base } else { base.wrapping_add(distance) }
     }
 
     /// Looks up a repetition's sectors where its path tells that it should.
