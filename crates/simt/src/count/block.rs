@@ -150,11 +150,7 @@ impl BlockMemory {
     /// Returns the place of a group's slot, a new one if needed, and counts it as touched by the current block.
     #[inline(always)]
     fn find_slot(&mut self, index: u64, list: &mut Vec<Group>) -> usize {
-        let home = self.home(index);
-        let mut at = home;
-        if self.slots[at].index != index {
-            at = self.find(index, home);
-        }
+        let mut at = self.find(index);
         let is_new = !self.has_touched(&self.slots[at]);
         if self.live >= self.most_live && is_new && self.is_full() {
             at = self.forget(index, list);
@@ -170,10 +166,10 @@ impl BlockMemory {
         self.live >= self.most_live
     }
 
-    /// Returns the slot of a group that is not in its first one, or inserts it.
-    #[inline(never)]
-    fn find(&mut self, index: u64, home: usize) -> usize {
-        let mut at = place_of(&self.slots, home, index);
+    /// Returns the place of a group's slot, a new one if it has none.
+    #[inline(always)]
+    fn find(&mut self, index: u64) -> usize {
+        let mut at = place_of(&self.slots, self.home(index), index);
         if self.slots[at].index == index {
             return at;
         }
@@ -447,8 +443,7 @@ impl BlockMemory {
     #[inline(always)]
     pub(super) fn enter(&mut self, groups: impl Iterator<Item = Group>, tally: Tally, clock: Option<u32>) {
         for Group { index, read, written } in groups {
-            let home = self.home(index);
-            let at = if self.slots[home].index == index { home } else { self.find(index, home) };
+            let at = self.find(index);
             let slot = &mut self.slots[at];
             slot.read |= read & !slot.written;
             slot.written |= written;

@@ -343,6 +343,8 @@ impl L2State {
     #[inline(always)]
     fn renew<T: Ticks>(&mut self, ahead: &mut Ahead<'_>, first: usize, sums: &mut Sums) -> usize {
         let (now, horizons) = (self.now, self.horizons);
+        // Behind this, the class does not matter.
+        let latest = horizons.into_iter().fold(0, u32::max);
         let held = &mut self.held;
         let mut renewed = 0;
         let mut count = 0;
@@ -350,7 +352,7 @@ impl L2State {
             let place = ahead.places[at % AHEAD];
             // SAFETY: the place was found in this call of `touch`, and nothing else has the state meanwhile.
             let state = unsafe { place.state() };
-            let horizon = horizons[class_of(group.index)];
+            let horizon = || horizons[class_of(group.index)];
             if group.read & !(state.fetched | state.dirty) | group.written & !state.dirty != 0 {
                 break;
             }
@@ -359,7 +361,7 @@ impl L2State {
             let touched = &mut state.touched[first as usize];
             let tick = *touched;
             if are_of(first, sectors) {
-                if tick < horizon {
+                if tick < latest && tick < horizon() {
                     break;
                 }
                 *touched = now;
@@ -369,7 +371,7 @@ impl L2State {
             } else {
                 let before = state.touched;
                 let lines = whole_lines(sectors);
-                if T::below(&before, horizon) & lines != 0 {
+                if T::below(&before, latest) & lines != 0 && T::below(&before, horizon()) & lines != 0 {
                     break;
                 }
                 T::set(&mut state.touched, lines, now);
