@@ -11,23 +11,24 @@
 //!
 //! | kernel | EPYC, counted | with all checks | Xeon, counted | with all checks |
 //! | --- | --- | --- | --- | --- |
-//! | `saxpy` | 15.2 (32) | | 11.6 (22) | |
-//! | offset by one | 11.8 (22) | 2.11 | 9.8 (16) | 1.66 |
-//! | tiled transpose | 8.2 (13) | 2.36 | 5.4 (6.2) | 1.19 |
-//! | tiled product | 24.7 (40) | 2.62 | 19.8 (36) | 2.51 |
-//! | geometric mean | 13.8 | 2.35 | 10.5 | 1.70 |
-//! | `stride_32` | 1.21 (2.4) | | 0.87 (1.4) | |
-//! | gather, 128 MB | 0.61 (2.3) | 0.14 | 0.50 (2.1) | 0.14 |
-//! | gather, 256 KB | 1.83 (16) | 0.42 | 1.35 (11) | 0.43 |
-//! | random rows | 2.42 (6.1) | 1.53 | 4.86 (10) | 1.32 |
-//! | histogram | 1.58 (4.6) | 0.20 | 0.97 (1.9) | 0.16 |
-//! | geometric mean | 1.39 (4.8) | | 1.23 (3.7) | |
+//! | `saxpy` | 15.5 (32) | | 13.9 (22) | |
+//! | offset by one | 11.9 (22) | 2.11 | 10.6 (16) | 1.66 |
+//! | tiled transpose | 8.7 (13) | 2.36 | 5.9 (6.2) | 1.19 |
+//! | tiled product | 24.3 (40) | 2.62 | 20.9 (36) | 2.51 |
+//! | geometric mean | 14.1 | 2.35 | 11.6 | 1.70 |
+//! | `stride_32` | 1.80 (2.4) | | 0.91 (1.4) | |
+//! | gather, 128 MB | 0.63 (2.3) | 0.14 | 0.54 (2.1) | 0.14 |
+//! | gather, 256 KB | 1.91 (16) | 0.42 | 1.41 (11) | 0.43 |
+//! | random rows | 3.73 (6.1) | 1.53 | 3.15 (10) | 1.32 |
+//! | histogram | 1.59 (4.6) | 0.20 | 0.99 (1.9) | 0.16 |
+//! | geometric mean | 1.67 (4.8) | | 1.17 (3.7) | |
 //!
-//! On a busier host all of these come to half as much. The Xeon's in brackets and with checks are from earlier versions. An EPYC without
-//! AVX-512, before L2 had a short way for what it holds, came to 11.2 for the regular kernels and 1.16 for the irregular ones.
+//! On a busier host all of these come to half as much: random rows differ most, from 2.8 to 4.9 on the Xeon. The Xeon's in brackets and with
+//! checks are from earlier versions. An EPYC without AVX-512, before L2 had a short way for what it holds, came to 11.2 for the regular kernels
+//! and 1.16 for the irregular ones.
 //!
 //! The means of regular kernels and of checks are at their aims. Irregular kernels are not at 3 G/s: with the gather of 256 KB their mean is
-//! 1.7 (EPYC) and 1.5 (Xeon), with that of 128 MB 1.3 and 1.2. `cargo bench -p simt --bench floor` says what is in the way. In means with the
+//! 2.1 (EPYC) and 1.4 (Xeon), with that of 128 MB 1.6 and 1.1. `cargo bench -p simt --bench floor` says what is in the way. In means with the
 //! gather of 256 KB, and in brackets with that of 128 MB, the Xeon's from an earlier version:
 //!
 //! | | EPYC | Xeon |
@@ -37,10 +38,10 @@
 //! | a loop by hand that moves the same data | 13.0 (7.8) | 14.5 (9.7) |
 //! | and the look-ups | 5.1 (3.7) | 6.4 (4.8) |
 //!
-//! So no exact counting exceeds 3 G/s while kernels are executed as they are now. By hand the random rows take a fifth of the time, since lines are
-//! fetched ahead of the warp that reads them, and the histogram a seventh to a thirteenth, without atomic operations. Beyond that, what
-//! counts is far from its floor where lanes are scattered: of the gather of 256 KB, a lane takes 5 ns in L1, 2 ns in L2, and 1.2 ns for the
-//! network that sorts it, on the EPYC.
+//! These add up times. `stride_32` is above its sum, 1.35 G/s, since what a warp needs next is fetched while the one before is counted. By hand
+//! the random rows take a fifth of the time, for the same reason, and the histogram a seventh to a thirteenth, without atomic operations. Beyond
+//! that, what counts is far from its floor where lanes are scattered: of the gather of 256 KB, a lane takes 5 ns in L1, 2 ns in L2, and 1.2 ns
+//! for the network that sorts it, on the EPYC.
 //!
 //! Two workers on the Xeon: 1.90 times one in arithmetic, 1.92 in barriers, 1.95 in divergence, 1.97 in `saxpy` counted, 2.1 in `stride_32`
 //! counted. `saxpy` without counters, whose launch takes a millisecond, comes to 1.6.

@@ -15,6 +15,7 @@
 //! one after another. Local memory stays in L1 from 2.0 on, and goes to device memory before; constants stay in their
 //! cache.
 
+mod ahead;
 mod balance;
 mod banks;
 mod block;

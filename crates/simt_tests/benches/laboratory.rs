@@ -4,19 +4,19 @@
 //! rustc and cuda_builder make them, and are compiled before they are timed. On a computer without Rust, `COALESCE_PTX` names a file with their
 //! PTX. `--bench execution` of `simt` has short kernels written by hand for the same patterns.
 //!
-//! Arrays of 4 MiB stay in the host's caches, and those of 256 MiB are what a full run has. Counted, the regular kernels reach 11 G/s in the
-//! mean and the irregular ones 0.7 to 6.2, on one core of an EPYC of 2022 (Zen 4) in a shared virtual machine; on a Xeon of 2023 they reach 9.4 and
-//! 0.9 to 5.6. The table has the EPYC's G/s of the fastest of 6 to 300 samples, in brackets without counters:
+//! Arrays of 4 MiB stay in the host's caches, and those of 256 MiB are what a full run has. Counted, the regular kernels reach 13 G/s in the
+//! mean and the irregular ones 0.7 to 6.5, on one core of an EPYC of 2022 (Zen 4) in a shared virtual machine; on a Xeon of 2023 they reach 10 and
+//! 0.9 to 5.8. The table has the EPYC's G/s of the fastest of 6 to 300 samples, in brackets without counters:
 //!
 //! | kernel | G/s | | kernel | G/s |
 //! | --- | --- | --- | --- | --- |
-//! | `offset_f32` | 14.2 (27) | | `stride_f32`, 32 apart | 1.41 (2.6) |
-//! | `copy_scalar` | 13.7 (30) | | `gather`, 4 MiB | 1.29 (11) |
-//! | `copy_vector` | 8.7 (19) | | `gather`, 256 MiB | 0.71 (2.5) |
-//! | `tile` | 7.3 (27) | | `random_warp`, 256 MiB | 6.2 (24) |
-//! | `matmul_tiled_32` | 12.9 (22) | | `histogram_global` | 1.22 (3.7) |
-//! | geometric mean | 10.9 (24) | | `histogram_shared` | 1.28 (4.4) |
-//! | | | | `histogram_warps` | 1.32 (4.6) |
+//! | `offset_f32` | 14.9 (27) | | `stride_f32`, 32 apart | 1.98 (2.6) |
+//! | `copy_scalar` | 15.7 (30) | | `gather`, 4 MiB | 1.28 (11) |
+//! | `copy_vector` | 8.9 (19) | | `gather`, 256 MiB | 0.74 (2.5) |
+//! | `tile` | 12.6 (27) | | `random_warp`, 256 MiB | 6.5 (24) |
+//! | `matmul_tiled_32` | 15.1 (22) | | `histogram_global` | 1.21 (3.7) |
+//! | geometric mean | 13.2 (24) | | `histogram_shared` | 1.43 (4.4) |
+//! | | | | `histogram_warps` | 1.49 (4.6) |
 //! | | | | `histogram_match` | 3.7 (6.5) |
 //!
 //! A thread of `copy_vector` moves 32 bytes by ten instructions, three times as many bytes an instruction as `copy_scalar`. `tile` differs most from

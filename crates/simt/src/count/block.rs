@@ -262,8 +262,8 @@ impl BlockMemory {
     /// Loads from the groups of a request through L1, in their order, and returns how many sectors miss. There is [room](Self::reserve)
     /// for them.
     ///
-    /// The lanes' own data are fetched into the host's caches meanwhile, one line with each group: the host has room for some 16
-    /// fetches at a time, and would wait for those of 32 lanes at once.
+    /// The lanes' own data are fetched into the host's caches meanwhile, one line with each group: [all at once](prefetch::to_l1) would
+    /// wait.
     #[inline(always)]
     pub(super) fn load_all(&mut self, clock: &mut u32, takes: &Takes, addresses: &Addresses) -> u32 {
         let homes = self.homes(takes);

@@ -1,11 +1,12 @@
 //! Fetches memory into the host's caches before it is accessed.
 //!
 //! A scattered request's lanes miss the host's caches, and its executor waits for all of them. An observer learns of a request
-//! before it is carried out, and global addresses are those of the host: so the lines are on their way while it counts.
+//! before it is carried out, and global addresses are those of the host: so the lines are on their way while it counts. Where requests are evenly spaced, those of the next one are.
 
 /// Fetches the line of an address into the innermost cache.
 ///
-/// The host has room for some twenty such fetches at a time. More of them wait, and all that comes after them.
+/// The host has room for some twenty such fetches at a time. More of them wait, and all that comes after them: so a burst of 32 takes as
+/// long as 32 lines do, where fetches that are spread over other work take no time of their own.
 #[inline(always)]
 pub(super) fn to_l1(address: u64) {
     fetch::<3>(address);

@@ -20,12 +20,11 @@ use super::sinks::{CachedLoads, Uncached};
 use super::steady::{Memo, Path, Price};
 use super::takes::Sink;
 use super::turns;
+use crate::coalescing::LANES;
 use crate::observe::{Access, At, Operation, Space, SteadyAccess};
 
-/// A sink that fetches the lines of the site's next request meanwhile, as many of them with each group as that has sectors.
-///
-/// The host has room for some twenty fetches at a time. All of a request's at once would take as long as its counting does, and counting
-/// would wait for them.
+/// A sink that fetches the lines of the site's next request meanwhile, one for each sector taken: [all at once](prefetch::to_l1) would take
+/// as long as the counting does.
 struct Fetching<'a, S> {
     sink: &'a mut S,
     /// The address that is fetched next.
@@ -109,7 +108,9 @@ impl CounterObserver {
         let Run { memos, memory, groups: list, .. } = &mut *self.run;
         let memo = memos.at(at.site.0);
         let (group, sectors) = memo.place(access.base);
-        let next = memo.next_far(access.base);
+        // The first active lane's.
+        let first = access.step.wrapping_mul(u64::from(access.active.trailing_zeros()));
+        let next = memo.next_far(access.base).wrapping_add(first);
         let [reads, writes] = [access.operation != Operation::Store, access.operation != Operation::Load];
         if cached {
             let mut loads = CachedLoads::new(memory, list, at.warp, false);
@@ -118,6 +119,8 @@ impl CounterObserver {
             memo.l2_sectors += u64::from(missed);
             memo.in_l1 += u64::from(missed == 0);
         } else if memo.sectors != 0 {
+            // Lanes side by side, with few lines.
+            (0..LANES as u32).for_each(|lane| prefetch::to_l1(access.address(lane)));
             memory.access_near(&mut memo.slot, group, sectors, [reads, writes], list);
         } else {
             let mut uncached = Uncached { memory, list, reads, writes, rewritten: 0, taken: 0 };

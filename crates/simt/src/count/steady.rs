@@ -124,7 +124,7 @@ pub(super) struct Memo {
     low: u64,
     /// Sectors touched, from that of the lowest address, a bit each.
     pub(super) sectors: u64,
-    /// The base of the last request, of those that are [`Path::Far`].
+    /// Base of the last request, kept up to date for [`Path::Far`] alone.
     last: u64,
     /// Sectors that go on to L2, of repetitions through L1.
     pub(super) l2_sectors: u64,
@@ -304,12 +304,11 @@ impl Memo {
         (low >> GROUP_SHIFT, self.sectors << (low >> 5 & 31))
     }
 
-    /// Notes a repetition that is [`Path::Far`], and returns where the site's next one probably is: as far behind this one as this is behind the
-    /// one before; or this one's own place, if both are in the same lines.
+    /// Predicts the base of the site's next far request: as far on as this one is from the last. After the first, it is this one's own.
     #[inline(always)]
     pub(super) fn next_far(&mut self, base: u64) -> u64 {
-        let distance = base.wrapping_sub(std::mem::replace(&mut self.last, base));
-        if (distance as i64).unsigned_abs() < LINE_BYTES { base } else { base.wrapping_add(distance) }
+        let last = std::mem::replace(&mut self.last, base);
+        base.wrapping_add(base.wrapping_sub(last))
     }
 
     /// Looks up a repetition's sectors where its path tells that it should.
@@ -478,5 +477,17 @@ fn traffic(low: u64, sectors: u64, bytes_used: u32) -> Traffic {
         lines: lines.count_ones(),
         bytes_moved: count * SECTOR_BYTES as u32,
         bytes_used,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_far_request_is_as_far_on_as_the_last_was() {
+        let mut memo = Memo { last: 4096, ..Memo::default() };
+        let next = [4096, 8192, 8192, 1024, 0].map(|base| memo.next_far(base));
+        assert_eq!(next, [4096, 12288, 8192, 1024_u64.wrapping_sub(7168), 1024_u64.wrapping_neg()]);
     }
 }
