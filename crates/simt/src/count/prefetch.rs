@@ -1,7 +1,8 @@
 //! Fetches memory into the host's caches before it is accessed.
 //!
 //! A scattered request's lanes miss the host's caches, and its executor waits for all of them. An observer learns of a request
-//! before it is carried out, and global addresses are those of the host: so the lines are on their way while it counts. Where requests are evenly spaced, those of the next one are.
+//! before it is carried out, and global addresses are those of the host: so the lines are on their way while it counts.
+//! Where requests are evenly spaced and far apart, those of the site's next request are.
 
 /// Fetches the line of an address into the innermost cache.
 ///
