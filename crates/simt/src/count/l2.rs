@@ -23,8 +23,8 @@
 //!
 //! Most launches find nearly all that they touch, or nearly nothing. For the former there is a [short way](L2State::renew), which does no more
 //! than move a group's bytes to the current tick, and ends at the first group of which a sector is missing or becomes dirty. It is tried
-//! where nearly all of the last list was there. For the latter there is [another](L2State::bring), for groups of which no line is there: it is tried
-//! for every group but a read of one line, which has [its own](L2State::read_line).
+//! where nearly all of the last list was there. For the latter there is [another](L2State::bring), for groups of which no line is there. It
+//! is tried for every group but a read of one line, which has [its own](L2State::read_line).
 //!
 //! A dirty sector counts as one write to device memory per stay in L2, when it becomes dirty. Pages of device memory
 //! count once per *page window*, which lasts until as much has come in as the cache holds.

@@ -7,7 +7,7 @@
 /// Fetches the line of an address into the innermost cache.
 ///
 /// The host has room for some twenty such fetches at a time. More of them wait, and all that comes after them: so a burst of 32 takes as
-/// long as 32 lines do, where fetches that are spread over other work take no time of their own.
+/// long as 32 lines do, where fetches that are spread over other work overlap with it.
 #[inline(always)]
 pub(super) fn to_l1(address: u64) {
     fetch::<3>(address);

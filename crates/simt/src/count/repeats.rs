@@ -108,9 +108,8 @@ impl CounterObserver {
         let Run { memos, memory, groups: list, .. } = &mut *self.run;
         let memo = memos.at(at.site.0);
         let (group, sectors) = memo.place(access.base);
-        // The first active lane's.
-        let first = access.step.wrapping_mul(u64::from(access.active.trailing_zeros()));
-        let next = memo.next_far(access.base).wrapping_add(first);
+        let next = SteadyAccess { base: memo.next_far(access.base), ..*access };
+        let next = next.address(access.active.trailing_zeros());
         let [reads, writes] = [access.operation != Operation::Store, access.operation != Operation::Load];
         if cached {
             let mut loads = CachedLoads::new(memory, list, at.warp, false);
