@@ -62,7 +62,7 @@ impl Launch {
         if warp == 0 {
             self.begin(block);
         }
-        (number, At { block, warp, site: Site(0) })
+        (number, At::new(block, warp, Site(0)))
     }
 
     #[inline(never)]

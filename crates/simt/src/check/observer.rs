@@ -139,7 +139,7 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
         let count = u64::from(lanes.count_ones()).max(1);
         let order = self.events.len();
         let lane = if lanes == 0 { 0 } else { lanes.trailing_zeros() };
-        let At { block, warp, site } = at;
+        let (block, warp, site) = (at.block, at.warp(), at.site());
         let new = Event { kind, site, block, warp, lane, count, order };
         add(&mut self.events, new);
     }
@@ -314,10 +314,10 @@ impl<const ACCESSES: bool, const REGISTERS: bool> Observer for CheckObserver<'_,
             self.initcheck(at, access);
         }
         if self.checks.racecheck {
-            let releases = access.strong && access.space == Space::Global && self.releases(at.site);
+            let releases = access.strong && access.space == Space::Global && self.releases(at.site());
             self.race(at, |races, block| {
                 if releases {
-                    block.clocks.fence(at.warp, access.active);
+                    block.clocks.fence(at.warp(), access.active);
                 }
                 races.access(at, access, &mut block.clocks, &mut block.races);
             });
@@ -344,13 +344,13 @@ impl<const ACCESSES: bool, const REGISTERS: bool> Observer for CheckObserver<'_,
 
     fn warp_barrier(&mut self, at: At, lanes: u32) {
         if self.checks.racecheck {
-            self.block(at.block).clocks.warp_barrier(at.warp, lanes);
+            self.block(at.block).clocks.warp_barrier(at.warp(), lanes);
         }
     }
 
     fn fence(&mut self, at: At, lanes: u32, _: bool) {
         if self.checks.racecheck {
-            self.block(at.block).clocks.fence(at.warp, lanes);
+            self.block(at.block).clocks.fence(at.warp(), lanes);
         }
     }
 
@@ -366,7 +366,7 @@ impl<const ACCESSES: bool, const REGISTERS: bool> Observer for CheckObserver<'_,
 
     fn misuse(&mut self, at: At, misuse: Misuse) {
         if self.checks.synccheck {
-            let all = self.lanes(at.warp);
+            let all = self.lanes(at.warp());
             let lanes = match misuse {
                 Misuse::DivergentWarp { elsewhere } => all & !elsewhere,
                 Misuse::DivergentBlock => all,

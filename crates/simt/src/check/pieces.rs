@@ -28,6 +28,7 @@ pub(super) struct Pieces {
 
 impl Pieces {
     /// Returns the pieces of an access; None if its lanes do not have words of their own, or are not neighbours.
+    #[inline(always)]
     pub(super) fn of(access: &SteadyAccess, rows: Option<Rows>) -> Option<Self> {
         let &SteadyAccess { base, step, active, bytes, operation, .. } = access;
         let first = active.trailing_zeros();

@@ -132,14 +132,14 @@ impl Races {
             for lane in lanes(access.active) {
                 let word = access.addresses[lane] >> 2;
                 if global {
-                    self.released.take_over(word, clocks, at.warp);
+                    self.released.take_over(word, clocks, at.warp());
                 } else if let Some(known) = block.handed_on.get(&word) {
-                    clocks.learn(at.warp, known);
+                    clocks.learn(at.warp(), known);
                 }
-                if clocks.has_fenced_lanes(at.warp)
-                    && let Some(row) = block.between_lanes.get(&(global, word, at.warp))
+                if clocks.has_fenced_lanes(at.warp())
+                    && let Some(row) = block.between_lanes.get(&(global, word, at.warp()))
                 {
-                    clocks.learn_lanes(at.warp, 1 << lane, row);
+                    clocks.learn_lanes(at.warp(), 1 << lane, row);
                 }
             }
         }
@@ -160,7 +160,7 @@ impl Races {
                     if !before.conflicts(&mark) {
                         continue;
                     }
-                    let Some(order) = self.released.unordered(clocks, before, at.warp, lane) else {
+                    let Some(order) = self.released.unordered(clocks, before, at.warp(), lane) else {
                         continue;
                     };
                     if block.seen.contains(&before.site) {
@@ -175,7 +175,7 @@ impl Races {
                 }
             }
         }
-        let settled = clocks.settled(at.warp);
+        let settled = clocks.settled(at.warp());
         for lane in lanes(active) {
             mark.lanes = 1 << lane;
             for (word, bytes) in words(access.addresses[lane], access.bytes) {
@@ -187,17 +187,17 @@ impl Races {
             for lane in lanes(access.active) {
                 let word = access.addresses[lane] >> 2;
                 if global {
-                    self.released.hand_on(word, clocks, at.warp);
+                    self.released.hand_on(word, clocks, at.warp());
                 } else {
-                    clocks.hand_on(at.warp, block.handed_on.entry(word).or_default());
+                    clocks.hand_on(at.warp(), block.handed_on.entry(word).or_default());
                 }
-                if let Some(row) = clocks.fenced_lanes(at.warp, 1 << lane) {
-                    let known = block.between_lanes.entry((global, word, at.warp)).or_default();
+                if let Some(row) = clocks.fenced_lanes(at.warp(), 1 << lane) {
+                    let known = block.between_lanes.entry((global, word, at.warp())).or_default();
                     clocks::join(known, &row);
                 }
             }
             if !global {
-                clocks.advance(at.warp);
+                clocks.advance(at.warp());
             }
         }
     }
@@ -238,7 +238,7 @@ impl Races {
             && matches!(access.space, Space::Global | Space::Shared);
         if is_plain && let Some(pieces) = pieces {
             let mark = mark(at, kind, clocks);
-            let settled = clocks.settled(at.warp);
+            let settled = clocks.settled(at.warp());
             let history = if access.space == Space::Global { &mut self.global } else { &mut block.shared };
             left = 0;
             if kind == READ && history.list(pieces, mark, settled) {
@@ -265,7 +265,7 @@ impl Races {
         let Some((lane, other, address)) = overlap(access.addresses, access.active, access.bytes) else {
             return false;
         };
-        let party = |lane| Party { block: at.block, warp: at.warp, lane, site: at.site, kind: WRITE };
+        let party = |lane| Party { block: at.block, warp: at.warp(), lane, site: at.site(), kind: WRITE };
         self.hazards.add(party(lane), party(other), global, address, false);
         true
     }
@@ -279,12 +279,12 @@ impl Races {
 /// Returns the mark of a warp's next access, without lanes and bytes.
 fn mark(at: At, kind: u8, clocks: &Clocks) -> Mark {
     Mark {
-        site: at.site.0,
-        clock: clocks.clock(at.warp),
-        sync: clocks.sync(at.warp),
+        site: at.site().0,
+        clock: clocks.clock(at.warp()),
+        sync: clocks.sync(at.warp()),
         lanes: 0,
         block: at.block as u32,
-        warp: at.warp as u8,
+        warp: at.warp() as u8,
         bytes: 0,
         kind,
     }

@@ -100,7 +100,7 @@ impl CounterObserver {
         run.elsewhere = true;
         if run.trails.any() {
             let written = access.operation != Operation::Load;
-            run.trails.note(at.warp, access.addresses, access.active, written);
+            run.trails.note(at.warp(), access.addresses, access.active, written);
         }
         if run.peer_stores.any() && access.operation != Operation::Load {
             let is_atomic = access.operation.is_atomic();
@@ -108,7 +108,7 @@ impl CounterObserver {
         }
         if run.host_pages.any() {
             let window = self.block / self.rules.cut.window;
-            run.host_pages.note(window, at.warp, access.addresses, access.active);
+            run.host_pages.note(window, at.warp(), access.addresses, access.active);
         }
     }
 
@@ -198,7 +198,7 @@ impl CounterObserver {
         let Run { memory, groups: list, .. } = &mut *self.run;
         let mut extent = Extent { l2_sectors: u64::from(traffic.sectors), in_l1: 0, rewritten: 0, turns };
         if cached {
-            let mut loads = CachedLoads::new(memory, list, at.warp, lines);
+            let mut loads = CachedLoads::new(memory, list, at.warp(), lines);
             groups.load(&mut loads);
             extent.l2_sectors = u64::from(loads.end());
             extent.in_l1 = u64::from(extent.l2_sectors == 0);
@@ -230,7 +230,7 @@ impl CounterObserver {
         extent: Extent,
         contention: Option<&Contention>,
     ) {
-        let counts = self.run.site(at.site.0);
+        let counts = self.run.site(at.site().0);
         if let Some(Contention { conflicts, .. }) = contention {
             counts.conflicts.addresses += u64::from(conflicts.addresses);
             counts.conflicts.rounds += u64::from(conflicts.rounds);

@@ -183,7 +183,7 @@ impl Observer for CounterObserver {
 
     #[inline(always)]
     fn issue(&mut self, at: At, active: u32) {
-        let counts = self.run.site(at.site.0);
+        let counts = self.run.site(at.site().0);
         counts.instructions += 1;
         counts.thread_instructions += if active == u32::MAX { 32 } else { u64::from(active.count_ones()) };
         if self.run.recorder.is_recording() {
@@ -220,7 +220,7 @@ impl Observer for CounterObserver {
             self.record(at, &access.with(&access.addresses()));
         }
         if access.operation.is_atomic()
-            && (access.space == Space::Global || self.run.contest(at.site).is_some())
+            && (access.space == Space::Global || self.run.contest(at.site()).is_some())
         {
             return self.lanes_access(at, &access.with(&access.addresses()));
         }
@@ -235,7 +235,7 @@ impl Observer for CounterObserver {
         if self.run.recorder.is_recording() {
             self.record(at, &access.with(&rows.addresses(access.base, access.step)));
         }
-        if access.operation.is_atomic() && self.run.contest(at.site).is_some() {
+        if access.operation.is_atomic() && self.run.contest(at.site()).is_some() {
             return self.lanes_access(at, &access.with(&rows.addresses(access.base, access.step)));
         }
         self.rows(at, access, rows);
@@ -249,7 +249,7 @@ impl Observer for CounterObserver {
         if block != self.block {
             self.change_to(block);
         }
-        let order = super::worst::order(At { block, warp: 0, site: Site(sites.start) });
+        let order = super::worst::order(At::new(block, 0, Site(sites.start)));
         let Run { memos, notes, .. } = &mut *self.run;
         let first: *mut Memo = memos.window(sites);
         // The tally is a memo's first field.
@@ -258,7 +258,7 @@ impl Observer for CounterObserver {
 
     #[inline(always)]
     fn branch(&mut self, at: At, jump: u32, go_on: u32) {
-        let counts = self.run.site(at.site.0);
+        let counts = self.run.site(at.site().0);
         counts.branches += 1;
         counts.divergent_branches += u64::from(jump != 0 && go_on != 0);
     }
@@ -279,6 +279,6 @@ impl Observer for CounterObserver {
             self.count_notes();
             self.phase.passed |= self.phase.loaded;
         }
-        self.run.site(at.site.0).barriers += 1;
+        self.run.site(at.site().0).barriers += 1;
     }
 }

@@ -19,7 +19,7 @@ impl CounterObserver {
     pub(super) fn local(&mut self, at: At, access: &Access<'_>) {
         let traffic = local::traffic(access.addresses, access.active, access.bytes);
         let [loads, stores] = self.rules.local_to_l2();
-        let counts = self.run.site(at.site.0);
+        let counts = self.run.site(at.site().0);
         let (memory, to_l2) = match access.operation {
             Operation::Load => (&mut counts.local_loads, loads),
             _ => (&mut counts.local_stores, stores),
@@ -37,7 +37,7 @@ impl CounterObserver {
 
     pub(super) fn shared_wavefronts(&mut self, at: At, access: &Access<'_>) -> Wavefronts {
         let way = if access.operation == Operation::Load { Way::Load } else { Way::Store };
-        if let Some(Merged { back, bytes }) = self.run.merged(at.site) {
+        if let Some(Merged { back, bytes }) = self.run.merged(at.site()) {
             // Another access of the same request has these bytes as well, or this one those of others.
             if bytes == 0 {
                 return Wavefronts::default();
@@ -45,23 +45,23 @@ impl CounterObserver {
             let addresses = access.addresses.map(|address| address.wrapping_sub(back.into()));
             let whole =
                 Request { addresses: &addresses, active: access.active, bytes: bytes.into(), access: way };
-            return self.run.shared.wavefronts(at.site, &whole, false);
+            return self.run.shared.wavefronts(at.site(), &whole, false);
         }
         let request =
             Request { addresses: access.addresses, active: access.active, bytes: access.bytes, access: way };
         // An atomic that counts takes the lanes of an address together.
-        let by_rounds = access.operation.is_atomic() && !self.run.is_combined(at.site);
-        self.run.shared.wavefronts(at.site, &request, by_rounds)
+        let by_rounds = access.operation.is_atomic() && !self.run.is_combined(at.site());
+        self.run.shared.wavefronts(at.site(), &request, by_rounds)
     }
 
     pub(super) fn shared(&mut self, at: At, access: &Access<'_>) {
         let wavefronts = self.shared_wavefronts(at, access);
         if access.operation.is_atomic()
-            && let Some(contest) = self.run.contest(at.site)
+            && let Some(contest) = self.run.contest(at.site())
         {
             self.run.contests.note(contest, (access.addresses, access.active), wavefronts.taken);
         }
-        let counts = self.run.site(at.site.0);
+        let counts = self.run.site(at.site().0);
         let shared = match access.operation {
             Operation::Load => &mut counts.shared_loads,
             Operation::Store => &mut counts.shared_stores,
@@ -95,7 +95,7 @@ impl CounterObserver {
 
     pub(super) fn constant(&mut self, at: At, access: &Access<'_>) {
         let issues = self.constant_issues(access.addresses, access.active);
-        let constant = &mut self.run.site(at.site.0).constant;
+        let constant = &mut self.run.site(at.site().0).constant;
         constant.requests += 1;
         constant.replays += u64::from(issues - 1);
         self.run.worst.note(at, access, Cost::Wavefronts(issues));

@@ -79,7 +79,7 @@ impl CounterObserver {
     #[inline(always)]
     pub(super) fn repeat(&mut self, at: At, access: &SteadyAccess) -> bool {
         let Run { memos, memory, groups: list, .. } = &mut *self.run;
-        let memo = memos.at(at.site.0);
+        let memo = memos.at(at.site().0);
         if !memo.is_of(access) {
             return false;
         }
@@ -89,7 +89,7 @@ impl CounterObserver {
             return true;
         }
         self.phase.note(memo.path);
-        memo.look_up(access.base, at.warp, memory, list);
+        memo.look_up(access.base, at.warp(), memory, list);
         if memo.must_look(at) || self.rules.elsewhere.is_near(memo.low(access.base)) {
             self.look(at, access);
         }
@@ -106,13 +106,13 @@ impl CounterObserver {
     fn repeat_far_at(&mut self, at: At, access: &SteadyAccess) {
         let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
         let Run { memos, memory, groups: list, .. } = &mut *self.run;
-        let memo = memos.at(at.site.0);
+        let memo = memos.at(at.site().0);
         let (group, sectors) = memo.place(access.base);
         let next = SteadyAccess { base: memo.next_far(access.base), ..*access };
         let next = next.address(access.active.trailing_zeros());
         let [reads, writes] = [access.operation != Operation::Store, access.operation != Operation::Load];
         if cached {
-            let mut loads = CachedLoads::new(memory, list, at.warp, false);
+            let mut loads = CachedLoads::new(memory, list, at.warp(), false);
             Steady::of(access).each(&mut Fetching { sink: &mut loads, next, step: access.step });
             let missed = loads.end();
             memo.l2_sectors += u64::from(missed);
@@ -166,11 +166,11 @@ impl CounterObserver {
     pub(super) fn put_memo(&mut self, at: At, new: Memo) {
         let local_to_l2 = self.rules.local_to_l2();
         let run = &mut *self.run;
-        let memo = run.memos.at(at.site.0);
+        let memo = run.memos.at(at.site().0);
         run.replays.version += u64::from(memo.path != Path::None || new.path != Path::None);
-        memo.settle(run.counts.at(at.site.0), local_to_l2);
+        memo.settle(run.counts.at(at.site().0), local_to_l2);
         memo.slot = std::mem::replace(memo, new).slot;
-        memo.tally.from = run.worst.kept_below(at.site, new.price.cost());
+        memo.tally.from = run.worst.kept_below(at.site(), new.price.cost());
     }
 
     /// Notes a repetition of a site's memo if it is the worst request, or is not to the card's own memory.
@@ -182,7 +182,7 @@ impl CounterObserver {
         self.note_worst(at, &access);
         if access.space == Space::Global && self.rules.elsewhere.any() {
             self.note_elsewhere(at, &access);
-            if self.run.memos.at(at.site.0).price.straddles() {
+            if self.run.memos.at(at.site().0).price.straddles() {
                 self.run.host_pages.note_split(access.operation != Operation::Load);
             }
         }
@@ -192,9 +192,9 @@ impl CounterObserver {
     #[inline(always)]
     pub(super) fn note_worst(&mut self, at: At, access: &Access<'_>) {
         let run = &mut *self.run;
-        let memo = run.memos.at(at.site.0);
+        let memo = run.memos.at(at.site().0);
         let cost = memo.price.cost();
         run.worst.note(at, access, cost);
-        memo.tally.from = run.worst.kept_below(at.site, cost);
+        memo.tally.from = run.worst.kept_below(at.site(), cost);
     }
 }

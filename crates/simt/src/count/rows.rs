@@ -95,14 +95,14 @@ impl CounterObserver {
         if is_global && rows.pitch == access.step << rows.log {
             return self.steady(at, access);
         }
-        if !self.run.memos.at(at.site.0).is_in_rows(access, rows) {
+        if !self.run.memos.at(at.site().0).is_in_rows(access, rows) {
             let new = self.memo_of_rows(at, access, rows);
             self.put_memo(at, new);
         }
         if is_global {
             self.look_up_rows(at, access);
         }
-        let memo = self.run.memos.at(at.site.0);
+        let memo = self.run.memos.at(at.site().0);
         memo.tally.repeats += 1;
         if memo.must_look(at) {
             let addresses = rows.addresses(access.base, access.step);
@@ -168,7 +168,7 @@ impl CounterObserver {
     fn look_up_rows_at(&mut self, at: At, access: &SteadyAccess) {
         self.note_phase(access.operation);
         let Run { memos, memory, groups: list, .. } = &mut *self.run;
-        memos.at(at.site.0).look_up_rows(access.base, at.warp, memory, list);
+        memos.at(at.site().0).look_up_rows(access.base, at.warp(), memory, list);
     }
 }
 

@@ -160,7 +160,7 @@ impl Run {
         access: &Access<'_>,
         contention: &Contention,
     ) {
-        let combined = self.is_combined(at.site);
+        let combined = self.is_combined(at.site());
         // A span of time is that of twice as many blocks as are resident.
         let span = at.block / (BLOCKS_OF_SPAN * rules.cut.window);
         self.hottest.note(span, contention, combined, (access.addresses, access.active), rules.level);

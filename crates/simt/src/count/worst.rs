@@ -23,7 +23,7 @@ const ORDER: u64 = (1 << ORDER_BITS) - 1;
 /// Returns the number of a block's warp in the launch: less for an earlier block, or an earlier warp of the same one.
 #[inline(always)]
 pub(super) fn order(at: At) -> u64 {
-    at.block << WARP_BITS | u64::from(at.warp)
+    at.block << WARP_BITS | u64::from(at.warp())
 }
 
 /// Unit in bytes: addresses in global, local and constant memory are relative to the line on which the request begins.
@@ -59,7 +59,7 @@ impl Worst {
     pub(super) fn note(&mut self, at: At, access: &Access<'_>, cost: Cost) {
         let (Cost::Sectors(units) | Cost::Wavefronts(units)) = cost;
         let rank = u64::from(units) << ORDER_BITS | (!order(at) & ORDER);
-        if rank > self.ranks.get(at.site.0) {
+        if rank > self.ranks.get(at.site().0) {
             self.keep(at, access, cost, rank);
         }
     }
@@ -79,7 +79,7 @@ impl Worst {
     #[cold]
     #[inline(never)]
     fn keep(&mut self, at: At, access: &Access<'_>, cost: Cost, rank: u64) {
-        let site = at.site.0;
+        let site = at.site().0;
         *self.ranks.at(site) = rank;
         let (sectors, wavefronts) = match cost {
             Cost::Sectors(sectors) => (sectors, 0),
@@ -93,7 +93,7 @@ impl Worst {
             sectors,
             wavefronts,
             block: [0; 3],
-            warp: at.warp,
+            warp: at.warp(),
         };
         self.kept.insert(site, Kept { rank, block: at.block, access });
     }

@@ -157,7 +157,7 @@ impl<O: Observer> Runner<'_, O> {
             // Back to where its room is used again.
             warp.waiting = waiting;
             if elsewhere != 0 && is_aligned {
-                let at = crate::observe::At { block, warp: index, site: crate::observe::Site(first.pc) };
+                let at = crate::observe::At::new(block, index, crate::observe::Site(first.pc));
                 self.observer.misuse(at, Misuse::DivergentWarp { elsewhere });
             }
         }

@@ -29,7 +29,7 @@ impl<O: Observer> Runner<'_, O> {
     /// Tells the observer how many values a `match.any` has found among the lanes of a mask.
     pub(super) fn tell_matches(&mut self, at: At, collective: &Collective, cells: *mut Cell, mask: u32) {
         if !O::ACCESSES
-            || !matches!(self.context.program.sites()[at.site.0 as usize].op, Op::Match { all: false, .. })
+            || !matches!(self.context.program.sites()[at.site().0 as usize].op, Op::Match { all: false, .. })
         {
             return;
         }

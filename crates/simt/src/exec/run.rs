@@ -239,7 +239,7 @@ impl<O: Observer> Runner<'_, O> {
                     self.counts.warp_instructions += 1;
                     self.counts.thread_instructions += u64::from(mask.count_ones());
                     if O::ISSUES {
-                        self.observer.issue(At { block, warp: index as u32, site: Site(pc) }, mask);
+                        self.observer.issue(At::new(block, index as u32, Site(pc)), mask);
                     }
                     if O::REGISTERS {
                         self.before(index, &fragment, pc, mask);
@@ -263,7 +263,7 @@ impl<O: Observer> Runner<'_, O> {
                         }
                         Action::Memory(instruction) => {
                             let instruction = &program.memory[*instruction as usize];
-                            let at = At { block, warp: index as u32, site: Site(pc) };
+                            let at = At::new(block, index as u32, Site(pc));
                             let entry = self.block.warps[index].activation(0);
                             let mut environment = Environment {
                                 memory: self.context.memory,
@@ -300,7 +300,7 @@ impl<O: Observer> Runner<'_, O> {
                             } else {
                                 let go_on = lanes & !mask;
                                 if O::BRANCHES {
-                                    let at = At { block, warp: index as u32, site: Site(pc) };
+                                    let at = At::new(block, index as u32, Site(pc));
                                     self.observer.branch(at, mask, go_on);
                                 }
                                 if go_on == 0 {
@@ -491,7 +491,7 @@ impl<O: Observer> Runner<'_, O> {
     }
 
     pub(super) fn at(&self, index: usize, pc: u32) -> At {
-        At { block: self.block.index, warp: index as u32, site: Site(pc) }
+        At::new(self.block.index, index as u32, Site(pc))
     }
 
     /// Returns the fault of a lane.

@@ -123,7 +123,7 @@ impl Request {
                 let wanted = self.wanted(Space::Global);
                 let hit = environment.cache.hit(
                     environment.memory,
-                    environment.at.site,
+                    environment.at.site(),
                     prepared,
                     self.bytes,
                     wanted.needed,
@@ -255,9 +255,9 @@ impl Request {
     ) -> Result<u32, AccessFault> {
         let wanted = self.wanted(space);
         let Environment { memory, cache, at, .. } = environment;
-        match cache.hit(memory, at.site, prepared, self.bytes, wanted.needed) {
+        match cache.hit(memory, at.site(), prepared, self.bytes, wanted.needed) {
             Some(may) if prepared.bits & u64::from(self.bytes - 1) == 0 => Ok(may),
-            _ => wanted.addresses(memory, cache, at.site, prepared, mask),
+            _ => wanted.addresses(memory, cache, at.site(), prepared, mask),
         }
     }
 

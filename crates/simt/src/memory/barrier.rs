@@ -142,7 +142,7 @@ impl Object {
         if O::SYNCHRONISATION {
             for lane in lanes::each(mask) {
                 let Some(offset) = self.own_offset(prepared.addresses[lane], environment) else { continue };
-                let warp = 1_u64 << (environment.at.warp & 63);
+                let warp = 1_u64 << (environment.at.warp() & 63);
                 let arrivals = environment.shared.arrivals(offset);
                 if let Event::Arrived { completes } = events[lane] {
                     arrivals.phase |= warp;
@@ -452,7 +452,7 @@ unsafe fn wait<O: Observer>(
         let lanes = if prepared.pattern == Pattern::One { over & over.wrapping_neg() } else { over };
         for lane in lanes::each(lanes) {
             if let Some(offset) = object.own_offset(prepared.addresses[lane], environment) {
-                let before = environment.shared.arrivals(offset).before | 1 << (environment.at.warp & 63);
+                let before = environment.shared.arrivals(offset).before | 1 << (environment.at.warp() & 63);
                 others = Some(others.unwrap_or(0) | before);
             }
         }

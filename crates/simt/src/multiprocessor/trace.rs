@@ -210,7 +210,7 @@ impl Recorder {
 
     fn warp(&mut self, at: At) -> Option<&mut WarpTrace> {
         let current = self.current.as_mut().filter(|trace| trace.block == at.block)?;
-        current.warps.get_mut(at.warp as usize)
+        current.warps.get_mut(at.warp() as usize)
     }
 
     /// Records an instruction.
@@ -220,7 +220,7 @@ impl Recorder {
         let Some(warp) = self.warp(at) else { return };
         warp.issued += 1;
         if warp.issues.len() < most {
-            warp.issues.push(Issue { site: at.site, access: None });
+            warp.issues.push(Issue { site: at.site(), access: None });
         }
     }
 
@@ -230,7 +230,7 @@ impl Recorder {
     pub(crate) fn access(&mut self, at: At, access: &Access<'_>, wavefronts: u32) {
         let most = self.most;
         let Some(warp) = self.warp(at).filter(|warp| warp.issued as usize <= most) else { return };
-        let Some(last) = warp.issues.last_mut().filter(|issue| issue.site == at.site) else { return };
+        let Some(last) = warp.issues.last_mut().filter(|issue| issue.site == at.site()) else { return };
         let lanes = || (0..32).filter(|lane| access.active >> lane & 1 != 0);
         let request = match access.space {
             Space::Shared | Space::Cluster => Request::Shared { wavefronts },
@@ -281,5 +281,5 @@ impl Recorder {
 fn local_address(at: At, lane: u64, offset: u64) -> u64 {
     const BASE: u64 = 1 << 60;
     const WARP_BYTES: u64 = 1 << 24;
-    BASE + (at.block * 64 + u64::from(at.warp)) * WARP_BYTES + offset / 4 * LINE_BYTES + lane * 4
+    BASE + (at.block * 64 + u64::from(at.warp())) * WARP_BYTES + offset / 4 * LINE_BYTES + lane * 4
 }

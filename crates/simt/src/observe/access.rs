@@ -7,14 +7,35 @@ use crate::coalescing::Addresses;
 pub struct Site(pub u32);
 
 /// A point of execution: a warp of a block at an instruction.
+///
+/// It is two words, which are passed in registers. Of three fields that are just written to memory and then copied together, the host's
+/// processor waits for the copy, a few nanoseconds for each access that is observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
     /// The block's index in the grid: x fastest, then y, then z.
     pub block: u64,
-    /// Index of the warp in its block: thread x fastest, 32 threads per warp.
-    pub warp: u32,
-    /// The instruction.
-    pub site: Site,
+    /// The warp in the lower half, the site in the upper one.
+    warp_and_site: u64,
+}
+
+impl At {
+    /// Returns the point of a warp at an instruction.
+    #[inline(always)]
+    pub const fn new(block: u64, warp: u32, site: Site) -> Self {
+        Self { block, warp_and_site: warp as u64 | (site.0 as u64) << 32 }
+    }
+
+    /// Returns the index of the warp in its block: thread x fastest, 32 threads per warp.
+    #[inline(always)]
+    pub const fn warp(self) -> u32 {
+        self.warp_and_site as u32
+    }
+
+    /// Returns the instruction.
+    #[inline(always)]
+    pub const fn site(self) -> Site {
+        Site((self.warp_and_site >> 32) as u32)
+    }
 }
 
 /// State space of an access. Generic addresses have been resolved to one of these.

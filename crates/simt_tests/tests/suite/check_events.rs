@@ -118,7 +118,7 @@ impl Events {
     }
 
     fn push(&mut self, block: u64, warp: u32, site: u32, event: Event) {
-        self.events.push((At { block, warp, site: Site(site) }, event));
+        self.events.push((At::new(block, warp, Site(site)), event));
     }
 
     /// What the checks find, each block a run of its own: an observer's events are those of blocks that follow each other.

@@ -29,7 +29,7 @@ pub(crate) fn plain(space: Space, operation: Operation, bytes: u32, addresses: &
 
 impl Block<'_> {
     pub(crate) fn at(&self, warp: u32, site: u32) -> At {
-        At { block: self.block, warp, site: Site(site) }
+        At::new(self.block, warp, Site(site))
     }
 
     /// Issues instructions at a site.

@@ -22,7 +22,7 @@ fn counts(card: &Card, bank_mode: BankMode, accesses: &[Access<'_>]) -> Counts {
     let mut observer = observation.begin(0);
     observer.block_begins(0, 8);
     for access in accesses {
-        observer.access(At { block: 0, warp: 0, site: Site(0) }, access);
+        observer.access(At::new(0, 0, Site(0)), access);
     }
     observer.block_ends(0);
     observation.end(observer);
@@ -44,7 +44,7 @@ fn merged_loads_take_the_wavefronts_of_the_whole() {
             for word in 0..sites {
                 let addresses = std::array::from_fn(|lane| address(lane as u64) + u64::from(word * bytes));
                 let access = plain(Space::Shared, Operation::Load, bytes, &addresses);
-                observer.access(At { block: 0, warp: 0, site: Site(site + word) }, &access);
+                observer.access(At::new(0, 0, Site(site + word)), &access);
             }
             observer.block_ends(0);
             observation.end(observer);
@@ -220,7 +220,7 @@ fn branches_barriers_and_unknown_sites() {
     let shape = shape(&card, 1, 64);
     let observation = CounterObservation::new(shape, L2State::new(card));
     let mut observer = observation.begin(0);
-    let at = |site| At { block: 0, warp: 0, site: Site(site) };
+    let at = |site| At::new(0, 0, Site(site));
     observer.block_begins(0, 2);
     observer.branch(at(0), 0xFFFF, 0xFFFF_0000);
     observer.branch(at(0), u32::MAX, 0);

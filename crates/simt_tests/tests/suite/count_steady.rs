@@ -120,7 +120,7 @@ fn launches(
                 observer.block_begins(block, WARPS);
                 for warp in 0..WARPS {
                     for pattern in patterns {
-                        let at = At { block, warp, site: Site(pattern.site) };
+                        let at = At::new(block, warp, Site(pattern.site));
                         report(&mut observer, at, &pattern.access(block, warp));
                     }
                 }
@@ -217,7 +217,7 @@ fn sums_count_as_each_of_them() {
     };
     let each = count(&|observer| {
         for (warp, active) in [(0, u32::MAX), (1, 0xFF), (0, 0)] {
-            let at = At { block: 0, warp, site: Site(3) };
+            let at = At::new(0, warp, Site(3));
             observer.issue(at, active);
             observer.branch(at, active & 0xF, active & !0xF);
         }

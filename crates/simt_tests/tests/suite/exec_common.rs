@@ -255,7 +255,7 @@ impl Observer for Watcher {
         self.0.blocks.push((block, "ends"));
     }
     fn issue(&mut self, at: At, active: u32) {
-        let entry = self.0.issued.entry(at.site.0).or_default();
+        let entry = self.0.issued.entry(at.site().0).or_default();
         entry.0 += 1;
         entry.1 += u64::from(active.count_ones());
     }
@@ -263,7 +263,7 @@ impl Observer for Watcher {
         self.0.requests += 1;
     }
     fn branch(&mut self, at: At, jump: u32, go_on: u32) {
-        self.0.branches.push((at.site.0, jump, go_on));
+        self.0.branches.push((at.site().0, jump, go_on));
     }
     fn barrier(&mut self, _: At, barrier: u32, warps: u64) {
         self.0.barriers.push((barrier, warps));
@@ -272,10 +272,10 @@ impl Observer for Watcher {
         self.0.warp_barriers.push(lanes);
     }
     fn undefined(&mut self, at: At, lanes: u32) {
-        self.0.undefined.push((at.site.0, lanes));
+        self.0.undefined.push((at.site().0, lanes));
     }
     fn misuse(&mut self, at: At, misuse: Misuse) {
-        self.0.misuses.push((at.site.0, misuse));
+        self.0.misuses.push((at.site().0, misuse));
     }
 }
 

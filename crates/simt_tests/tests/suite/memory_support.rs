@@ -351,7 +351,7 @@ impl<'a> Machine<'a> {
                 local: &mut self.local,
                 cache: &mut self.cache,
                 observer: &mut self.recorder,
-                at: At { block: 0, warp: self.warp, site: Site(site as u32) },
+                at: At::new(0, self.warp, Site(site as u32)),
                 undefined: 0,
             };
             // SAFETY: the frame is the one that the instruction was decoded for.

@@ -29,18 +29,19 @@ const ROWS: Rows = Rows { log: 4, pitch: 4096 };
 fn access(observer: &mut CounterObserver, at: At, access: &SteadyAccess, rows: Option<Rows>) {
     let tallies = observer.tallies(at.block, 0..MOST_SITES as u32 * 2).expect("there are sites");
     let run = &mut *observer.run;
-    let tally = run.memos.at(at.site.0).tally;
+    let tally = run.memos.at(at.site().0).tally;
     let repeats = tally.step == access.step
         && rows.is_none_or(|rows| rows.pitch == tally.pitch)
         && access.base & tally.mask == tally.phase
-        && tallies.order + u64::from(at.warp) >= tally.from;
+        && tallies.order + u64::from(at.warp()) >= tally.from;
     if !repeats || run.notes.count as usize == MOST_NOTES {
         return match rows {
             None => observer.steady_access(at, access),
             Some(rows) => observer.rows_access(at, access, rows),
         };
     }
-    run.notes.notes[run.notes.count as usize] = Note { base: access.base, site: at.site.0, warp: at.warp };
+    run.notes.notes[run.notes.count as usize] =
+        Note { base: access.base, site: at.site().0, warp: at.warp() };
     run.notes.count += 1;
 }
 
@@ -86,10 +87,10 @@ fn counted(wait: u32, does: &dyn Fn(u64, u32) -> Vec<Does>) -> (LaunchCounters, 
                         past_l1: false,
                         strong: false,
                     };
-                    access(&mut observer, At { block, warp, site: Site(site) }, &asked, rows);
+                    access(&mut observer, At::new(block, warp, Site(site)), &asked, rows);
                 }
             }
-            observer.barrier(At { block, warp: 0, site: Site(0) }, 0, WARPS.into());
+            observer.barrier(At::new(block, 0, Site(0)), 0, WARPS.into());
         }
         observer.block_ends(block);
         repeated += u64::from(used(&observer) > before);

@@ -62,7 +62,7 @@ impl<O: Observer> Runner<'_, O> {
             unreachable!("code passes memory instructions")
         };
         let instruction = &program.memory[number as usize];
-        let at = At { block: self.block.index, warp, site: Site(pc) };
+        let at = At::new(self.block.index, warp, Site(pc));
         // SAFETY: the frame is that of the warp that code executes, which refers to it no further.
         let local = unsafe { &mut (*self.native.frame).local };
         let mut environment = Environment {
@@ -106,7 +106,7 @@ impl<O: Observer> Runner<'_, O> {
         let Action::Rare(number) = program.steps[pc as usize].action else {
             unreachable!("code passes rare instructions")
         };
-        let at = At { block: self.block.index, warp, site: Site(pc) };
+        let at = At::new(self.block.index, warp, Site(pc));
         match &program.rare[number as usize] {
             Rare::Collective(collective, _) => {
                 // SAFETY: the frame is of the function for which the instruction was decoded.
@@ -212,7 +212,7 @@ unsafe extern "C" fn matched<O: Observer>(shared: *mut Shared, pc: u32, values: 
     // SAFETY: as above.
     unsafe {
         let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
-        let at = At { block: runner.block.index, warp: (*shared).warp, site: Site(pc) };
+        let at = At::new(runner.block.index, (*shared).warp, Site(pc));
         runner.observer.matched(at, values);
     }
 }
@@ -232,7 +232,7 @@ unsafe fn report<O: Observer, R: FnOnce(&Memory, &SteadyAccess)>(
     unsafe {
         let runner = &mut *(*shared).runner.cast::<Runner<'_, O>>();
         let Report { site, access, records } = runner.native.reports.get_unchecked_mut(number as usize);
-        let at = At { block: runner.block.index, warp: (*shared).warp, site: *site };
+        let at = At::new(runner.block.index, (*shared).warp, *site);
         let record = tell(&mut *runner.observer, at, access);
         if O::REGISTERS {
             if *records {
