@@ -28,10 +28,12 @@ use cuda_builder::{CudaBuilder, NvvmArch};
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use simt::cards::{self, BlockShape, Occupancy};
+use simt::check::{self, Checks, Positions, Watch};
 use simt::coalescing::ComputeCapability;
-use simt::count::{CounterObservation, L2State, LaunchShape, SiteFacts};
+use simt::count::{self, CounterObservation, L2State, LaunchShape, SiteFacts};
 use simt::exec::{self, Launch, Machine, Program, Tier};
 use simt::memory::{Kind, Memory};
+use simt::observe::Site;
 
 fn main() {
     divan::main();
@@ -195,9 +197,19 @@ fn array(memory: &Memory, words: u64, of: Words) -> u64 {
     address
 }
 
+/// What observes an execution.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Observed {
+    Nothing,
+    Counted,
+    /// With all checks, and counted.
+    Checked,
+}
+
 /// Times launches of one kernel.
-fn bench(bencher: Bencher<'_, '_>, case: &Case, counts: bool) {
+fn bench(bencher: Bencher<'_, '_>, case: &Case, observed: Observed) {
     let memory = Memory::new(16 << 30).expect("address space");
+    memory.track_initialisation(observed == Observed::Checked);
     let program = Program::load(simt::ptx::parse(&PTX).expect("PTX"), &memory).expect("it loads");
     if std::env::var_os("COALESCE_TIER").is_none() {
         program.set_tier(Tier::Compiled);
@@ -240,18 +252,27 @@ fn bench(bencher: Bencher<'_, '_>, case: &Case, counts: bool) {
         patience: None,
         cooperative: false,
     };
+    let positions = Positions::new(&simt::ptx::parse(&PTX).expect("PTX"));
+    let place = |site: Site| positions.place(&program.sites()[site.0 as usize]);
+    let watch = Watch { checks: Checks::ALL, kernel: case.kernel, place: &place };
     let facts = Arc::new(SiteFacts::of(program.sites()));
     // Carried from launch to launch, as on a device.
     let mut l2 = Some(L2State::new(card));
     let mut run = || {
-        if !counts {
+        if observed == Observed::Nothing {
             return exec::launch(&program, &memory, &launch, &mut ()).expect("it runs").thread_instructions;
         }
         let shape = LaunchShape::new(grid, block, occupancy, Arc::clone(&facts));
         let mut counters = CounterObservation::new(shape, l2.take().expect("given back below"));
-        let executed = simt::count::launch(&program, &memory, &launch, &mut counters).expect("it runs");
+        let executed = if observed == Observed::Checked {
+            let (executed, findings) = check::launch(&program, &memory, &launch, &mut counters, &watch);
+            assert!(findings.is_empty(), "{} has no errors", case.name);
+            executed
+        } else {
+            count::launch(&program, &memory, &launch, &mut counters)
+        };
         l2 = Some(counters.finish().l2);
-        executed.thread_instructions
+        executed.expect("it runs").thread_instructions
     };
     let instructions = run();
     bencher.counter(ItemsCount::new(instructions)).bench_local(run);
@@ -263,20 +284,30 @@ fn of_name<'a>(cases: &'a [Case], name: &str) -> &'a Case {
 
 #[divan::bench(args = AFFINE.iter().map(|case| case.name), sample_count = 5, sample_size = 1)]
 fn affine(bencher: Bencher<'_, '_>, name: &str) {
-    bench(bencher, of_name(&AFFINE, name), false);
+    bench(bencher, of_name(&AFFINE, name), Observed::Nothing);
 }
 
 #[divan::bench(args = AFFINE.iter().map(|case| case.name), sample_count = 5, sample_size = 1)]
 fn affine_counted(bencher: Bencher<'_, '_>, name: &str) {
-    bench(bencher, of_name(&AFFINE, name), true);
+    bench(bencher, of_name(&AFFINE, name), Observed::Counted);
+}
+
+#[divan::bench(args = AFFINE.iter().map(|case| case.name), sample_count = 5, sample_size = 1)]
+fn affine_checked(bencher: Bencher<'_, '_>, name: &str) {
+    bench(bencher, of_name(&AFFINE, name), Observed::Checked);
 }
 
 #[divan::bench(args = IRREGULAR.iter().map(|case| case.name), sample_count = 5, sample_size = 1)]
 fn irregular(bencher: Bencher<'_, '_>, name: &str) {
-    bench(bencher, of_name(&IRREGULAR, name), false);
+    bench(bencher, of_name(&IRREGULAR, name), Observed::Nothing);
 }
 
 #[divan::bench(args = IRREGULAR.iter().map(|case| case.name), sample_count = 5, sample_size = 1)]
 fn irregular_counted(bencher: Bencher<'_, '_>, name: &str) {
-    bench(bencher, of_name(&IRREGULAR, name), true);
+    bench(bencher, of_name(&IRREGULAR, name), Observed::Counted);
+}
+
+#[divan::bench(args = IRREGULAR.iter().map(|case| case.name), sample_count = 5, sample_size = 1)]
+fn irregular_checked(bencher: Bencher<'_, '_>, name: &str) {
+    bench(bencher, of_name(&IRREGULAR, name), Observed::Checked);
 }
