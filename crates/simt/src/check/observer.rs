@@ -48,6 +48,13 @@ pub trait Initialisation: Sync {
     fn is_initialised(&self, address: u64, bytes: u64, last: &mut LastAllocation) -> bool {
         false
     }
+
+    /// Returns true if it is known without a look at each byte that these, which threads may read, are initialised. Else the caller looks as
+    /// many lanes up.
+    #[allow(unused_variables, reason = "the names say what is asked")]
+    fn is_whole(&self, address: u64, bytes: u64, lanes: u32, last: &mut LastAllocation) -> bool {
+        false
+    }
 }
 
 impl Initialisation for Memory {
@@ -57,6 +64,10 @@ impl Initialisation for Memory {
 
     fn is_initialised(&self, address: u64, bytes: u64, last: &mut LastAllocation) -> bool {
         self.is_initialised(address, bytes, last)
+    }
+
+    fn is_whole(&self, address: u64, bytes: u64, lanes: u32, last: &mut LastAllocation) -> bool {
+        self.is_whole(address, bytes, lanes, last)
     }
 }
 
@@ -242,11 +253,25 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
         }
     }
 
+    /// Returns true if it is known that lanes read an allocation that is written as a whole.
+    fn reads_whole(&mut self, addresses: &Addresses, active: u32, bytes: u32) -> bool {
+        let (mut first, mut last) = (u64::MAX, 0);
+        for (lane, &address) in addresses.iter().enumerate() {
+            let is_active = active >> lane & 1 != 0;
+            first = first.min(if is_active { address } else { u64::MAX });
+            last = last.max(if is_active { address } else { 0 });
+        }
+        let bytes = last.wrapping_sub(first).wrapping_add(bytes.into());
+        self.initialisation.is_whole(first, bytes, active.count_ones(), &mut self.last_allocation)
+    }
+
     fn initcheck(&mut self, at: At, access: &Access<'_>) {
         let Access { space, operation, addresses, active, bytes, .. } = *access;
         let reads = operation != Operation::Store;
         let missing = match space {
-            Space::Global if reads => self.initialisation.uninitialised_lanes(addresses, active, bytes),
+            Space::Global if reads && !self.reads_whole(addresses, active, bytes) => {
+                self.initialisation.uninitialised_lanes(addresses, active, bytes)
+            }
             Space::Shared => {
                 let written = &mut self.block(at.block).written;
                 let missing = if reads { written.missing(addresses, active, bytes) } else { 0 };

@@ -6,6 +6,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::allocation::{Allocation, Kind};
 use super::error::{FreeError, MemoryError};
 use super::host_limit::HostMemory;
+use super::initialised::Whole;
 use super::kept::Kept;
 use super::reservation::Reservation;
 use super::shadow::Shadow;
@@ -39,6 +40,7 @@ pub struct Memory {
     addresses: Reservation,
     kept: Kept,
     pub(super) shadow: Shadow,
+    pub(super) whole: Whole,
     capacity: u64,
     table: RwLock<Table>,
     /// Number of removals: cached look-ups are valid while it does not change.
@@ -64,6 +66,7 @@ impl Memory {
             addresses,
             kept: Kept::default(),
             shadow,
+            whole: Whole::default(),
             capacity,
             table,
             removals: AtomicU64::new(0),
