@@ -50,6 +50,7 @@
 //! what it does next. The check misses races across such a point, and reports no pair that is ordered.
 
 mod clocks;
+mod handed_on;
 mod hazards;
 mod history;
 mod known;
@@ -64,6 +65,7 @@ use crate::observe::{Access, At, Operation, Rows, Space, SteadyAccess};
 
 pub(super) use clocks::Clocks;
 use clocks::Row;
+use handed_on::HandedOn;
 use hazards::Hazards;
 pub(super) use hazards::{FoundHazard, Party};
 use history::{ATOMIC, History, Mark, READ, Run, STRONG, WRITE};
@@ -81,8 +83,7 @@ pub(super) struct Races {
 #[derive(Debug, Default)]
 pub(super) struct BlockRaces {
     shared: History,
-    /// Clocks that strong writes to shared words have released, by word.
-    handed_on: HashMap<u64, Box<[u32]>>,
+    handed_on: HandedOn,
     /// What lanes of a warp released to other lanes of it, by (word is global, word, warp).
     between_lanes: HashMap<(bool, u64, u32), Row>,
     seen: Vec<u32>,
@@ -127,25 +128,24 @@ impl Races {
             // What other blocks of a cluster do there is not compared with it.
             Space::Cluster | Space::Local | Space::Constant => return,
         };
-        if kind & STRONG != 0 {
+        let has_fenced = clocks.has_fenced_lanes(at.warp());
+        if kind & STRONG != 0 && (!global || !self.released.is_empty() || has_fenced) {
             // Acquire before the check, so that this access is ordered too.
             for lane in lanes(access.active) {
                 let word = access.addresses[lane] >> 2;
                 if global {
                     self.released.take_over(word, clocks, at.warp());
-                } else if let Some(known) = block.handed_on.get(&word) {
+                } else if let Some(known) = block.handed_on.get(word) {
                     clocks.learn(at.warp(), known);
                 }
-                if clocks.has_fenced_lanes(at.warp())
-                    && let Some(row) = block.between_lanes.get(&(global, word, at.warp()))
-                {
+                if has_fenced && let Some(row) = block.between_lanes.get(&(global, word, at.warp())) {
                     clocks.learn_lanes(at.warp(), 1 << lane, row);
                 }
             }
         }
         let overlaps = kind & (WRITE | STRONG) == WRITE && self.within_store(at, access, global);
         let mut mark = mark(at, kind, clocks);
-        let active = if kind & STRONG == 0 && !overlaps && access.bytes >= 4 {
+        let active = if !overlaps && access.bytes >= 4 {
             self.certain(access, mark, clocks, block)
         } else {
             access.active
@@ -183,13 +183,13 @@ impl Races {
                 history.add(word, mark, settled);
             }
         }
-        if kind & STRONG != 0 && kind & WRITE != 0 {
+        if kind & STRONG != 0 && kind & WRITE != 0 && (!global || has_fenced) {
             for lane in lanes(access.active) {
                 let word = access.addresses[lane] >> 2;
                 if global {
                     self.released.hand_on(word, clocks, at.warp());
                 } else {
-                    clocks.hand_on(at.warp(), block.handed_on.entry(word).or_default());
+                    clocks.hand_on(at.warp(), block.handed_on.at(word, clocks.warps()));
                 }
                 if let Some(row) = clocks.fenced_lanes(at.warp(), 1 << lane) {
                     let known = block.between_lanes.entry((global, word, at.warp())).or_default();
@@ -206,16 +206,15 @@ impl Races {
     fn certain(&mut self, access: &Access<'_>, mark: Mark, clocks: &Clocks, block: &mut BlockRaces) -> u32 {
         let settled = clocks.settled(mark.warp.into());
         let history = if access.space == Space::Global { &mut self.global } else { &mut block.shared };
-        let words = u64::from(access.bytes / 4);
-        let mut left = 0;
-        for lane in lanes(access.active) {
-            let (word, mark) = (access.addresses[lane] >> 2, Mark { lanes: 1 << lane, bytes: 0xf, ..mark });
-            let is_ordered = |before: &Mark, next: &Mark| is_ordered(clocks, before, next);
-            if !history.add_run(word, Run::of_lanes(word, words), mark, settled, is_ordered) {
-                left |= 1 << lane;
-            }
+        let words = (access.bytes / 4) as u8;
+        let first_words = access.addresses.map(|address| address >> 2);
+        let mark = Mark { bytes: 0xf, ..mark };
+        let mut active = access.active;
+        if mark.kind == READ {
+            active = history.list_lanes(&first_words, (active, words), mark, settled);
         }
-        left
+        let is_ordered = |before: &Mark, next: &Mark| is_ordered(clocks, before, next);
+        history.add_lanes(&first_words, (active, words), mark, settled, is_ordered)
     }
 
     /// Checks an access whose lanes are evenly spaced, within rows if there are such, and which has these pieces, and adds it: as
@@ -287,6 +286,7 @@ fn mark(at: At, kind: u8, clocks: &Clocks) -> Mark {
         warp: at.warp() as u8,
         bytes: 0,
         kind,
+        unused: 0,
     }
 }
 

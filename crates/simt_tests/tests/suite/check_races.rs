@@ -3,7 +3,7 @@
 use crate::check_events::{Events, GLOBAL, SHARED};
 use proptest::prelude::*;
 use simt::check::{Check, Finding, FindingKind, Hazard, Severity};
-use simt::observe::Operation::{Atomic, Load, Reduction, Store};
+use simt::observe::Operation::{self, Atomic, Load, Reduction, Store};
 
 /// What races, by the sites of the two accesses.
 fn races(events: Events) -> Vec<(Hazard, Severity, u32, u32, u64)> {
@@ -327,9 +327,9 @@ fn a_kernel_without_hazards_stays_silent_over_many_rounds() {
 /// Something that a warp does, or its block.
 #[derive(Clone, Debug)]
 enum Event {
-    /// A load or a store by these lanes, at a word for each.
+    /// An access by these lanes, at a word for each.
     Access {
-        store: bool,
+        operation: Operation,
         lanes: u32,
         words: Words,
     },
@@ -351,7 +351,11 @@ impl Words {
         match self {
             Self::Even { first, step } => (first as i64 + 128 + lane as i64 * step) as u64,
             Self::Rows { first, step, pitch } => first + lane % 16 * step + lane / 16 * pitch,
-            Self::Scattered(seed) => (seed ^ lane).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58,
+            // In one of several pages of the history, and now and then in another.
+            Self::Scattered(seed) => {
+                let random = (seed ^ lane).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                (random >> 58) + 5000 * (seed % 3 + u64::from(random % 16 == 0))
+            }
         }
     }
 }
@@ -362,12 +366,13 @@ fn event() -> impl Strategy<Value = Event> {
         4 => (0..40_u64, step).prop_map(|(first, step)| Words::Even { first, step }),
         3 => (128..170_u64, 0..2_u64, prop_oneof![Just(0), Just(16), Just(20), Just(33)])
             .prop_map(|(first, step, pitch)| Words::Rows { first, step, pitch }),
-        1 => (0..1000_u64).prop_map(Words::Scattered),
+        3 => (0..1000_u64).prop_map(Words::Scattered),
     ];
+    let operation = prop_oneof![4 => Just(Load), 3 => Just(Store), 2 => Just(Atomic)];
     let lanes = prop_oneof![6 => Just(u32::MAX), 1 => Just(0x00ff_ff00), 1 => any::<u32>()];
     prop_oneof![
-        8 => (any::<bool>(), lanes, words)
-            .prop_map(|(store, lanes, words)| Event::Access { store, lanes, words }),
+        8 => (operation, lanes, words)
+            .prop_map(|(operation, lanes, words)| Event::Access { operation, lanes, words }),
         3 => Just(Event::Barrier),
         1 => prop_oneof![Just(u32::MAX), any::<u32>()].prop_map(Event::WarpBarrier),
         1 => Just(Event::Fence),
@@ -383,9 +388,8 @@ proptest! {
             let mut seen = racecheck();
             for (site, (block, warp, event)) in events.iter().enumerate() {
                 match *event {
-                    Event::Access { store, lanes, words } => {
-                        let (space, operation) =
-                            (if site % 3 == 0 { GLOBAL } else { SHARED }, if store { Store } else { Load });
+                    Event::Access { operation, lanes, words } => {
+                        let space = if site % 3 == 0 { GLOBAL } else { SHARED };
                         seen.some(lanes).access(
                             *block, *warp, site as u32 + 1, space, operation, bytes, |lane| words.of(lane) * 4,
                         );

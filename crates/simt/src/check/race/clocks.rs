@@ -78,6 +78,11 @@ impl Clocks {
         self.block
     }
 
+    /// Returns the number of warps.
+    pub(super) fn warps(&self) -> usize {
+        self.warps
+    }
+
     pub(super) fn clock(&self, warp: u32) -> u32 {
         self.known[warp as usize * (self.warps + 1)]
     }
@@ -126,13 +131,9 @@ impl Clocks {
     }
 
     /// Joins the warp's row into the clocks that a word releases.
-    pub(super) fn hand_on(&mut self, warp: u32, clocks: &mut Box<[u32]>) {
-        let row = self.row(warp);
-        if clocks.is_empty() {
-            *clocks = row.into();
-        } else {
-            clocks.iter_mut().zip(row).for_each(|(known, clock)| *known = (*known).max(*clock));
-        }
+    pub(super) fn hand_on(&self, warp: u32, clocks: &mut [u32]) {
+        let row = &self.known[warp as usize * self.warps..][..self.warps];
+        clocks.iter_mut().zip(row).for_each(|(known, clock)| *known = (*known).max(*clock));
     }
 
     /// Orders these warps at a barrier of all their lanes.

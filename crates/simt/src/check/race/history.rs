@@ -24,6 +24,10 @@
 //! the page keeps a list of its [`Read`]s, 16 bytes for each access, which are added to the history of its words when the first write
 //! comes, in their order. A kernel's input is mostly never written, and its list is dropped with the launch.
 //!
+//! Lanes that read anywhere, as in a gather, would make an entry each, in as many lists. So they are listed together for all pages, 4
+//! bytes a lane ([`Scattered`]), and a page only knows that there are some. The first write to such a page hands all of them out to the
+//! lists of their pages.
+//!
 //! A barrier of the whole block orders all accesses to its shared memory before it ahead of all after it. So the list of a
 //! page that was only read since the last such barrier is dropped at the next one: a later write cannot race with these. For
 //! example, a product writes a tile, waits, reads it 32 times a thread, waits again, and writes the next tile: the reads
@@ -31,6 +35,7 @@
 
 use super::super::pieces::{Piece, Pieces};
 use super::pages::Pages as Table;
+use crate::coalescing::LANES;
 
 /// The access reads.
 pub(super) const READ: u8 = 1;
@@ -43,7 +48,17 @@ pub(super) const ATOMIC: u8 = 8;
 
 /// An access to a word, or equivalent ones merged: of one warp, to the same bytes, between two of its barriers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub(super) struct Mark {
+    // First, so that they are compared as one number.
+    pub(super) block: u32,
+    pub(super) warp: u8,
+    /// Bytes of the word that were accessed, a bit each.
+    pub(super) bytes: u8,
+    /// [`READ`] or [`WRITE`] with further bits; 0 for an empty mark.
+    pub(super) kind: u8,
+    /// 0.
+    pub(super) unused: u8,
     /// The instruction; of merged accesses the last one.
     pub(super) site: u32,
     /// Clock of the warp at the access.
@@ -52,15 +67,16 @@ pub(super) struct Mark {
     pub(super) sync: u32,
     /// Lanes that accessed, a bit each.
     pub(super) lanes: u32,
-    pub(super) block: u32,
-    pub(super) warp: u8,
-    /// Bytes of the word that were accessed, a bit each.
-    pub(super) bytes: u8,
-    /// [`READ`] or [`WRITE`] with further bits; 0 for an empty mark.
-    pub(super) kind: u8,
 }
 
 impl Mark {
+    /// Returns the kind, the bytes, the warp and the block as one number.
+    #[inline(always)]
+    fn key(&self) -> u64 {
+        let [warp, bytes, kind, unused] = [self.warp, self.bytes, self.kind, self.unused].map(u64::from);
+        u64::from(self.block) | warp << 32 | bytes << 40 | kind << 48 | unused << 56
+    }
+
     /// Returns true if both touch one byte, at least one writes and not both are strong.
     pub(super) fn conflicts(&self, other: &Self) -> bool {
         self.bytes & other.bytes != 0
@@ -127,8 +143,9 @@ impl Run {
 #[derive(Debug, Default)]
 pub(super) struct History {
     pages: Table<Page>,
-    /// Stamps of the reads in the pages' lists.
+    /// Stamps of the reads in the lists.
     stamps: Vec<Stamp>,
+    scattered: Scattered,
     /// Reads in the pages' lists since all were last added.
     listed: usize,
     details: Details,
@@ -143,6 +160,8 @@ struct Page {
     reads: Vec<Read>,
     /// True if reads have to be added at once, since something was written.
     is_written: bool,
+    /// True if there are scattered reads of this page.
+    is_scattered: bool,
 }
 
 /// A plain read by one warp, to be added: of neighbouring words, or of several such pieces at even distances.
@@ -165,6 +184,25 @@ struct Read {
     up: u8,
 }
 
+/// Plain reads by lanes anywhere, of all pages.
+#[derive(Debug, Default)]
+struct Scattered {
+    requests: Vec<Request>,
+    /// The first word of each lane, less its request's base.
+    words: Vec<u32>,
+}
+
+/// Some lanes of one warp that read as many words each.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    base: u64,
+    /// Place in [`History::stamps`].
+    stamp: u32,
+    lanes: u32,
+    /// Words of a lane.
+    words: u8,
+}
+
 /// The mark and the order that all words of one read share.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
@@ -173,11 +211,17 @@ struct Stamp {
     settled: u32,
 }
 
-/// Reads that are kept in lists at most: a quarter of a gigabyte.
+/// Reads that are kept in pages' lists at most: a quarter of a gigabyte.
 const MOST_READS: usize = 1 << 24;
 
-/// Stamps that are kept at most.
-const MOST_STAMPS: usize = 1 << 22;
+/// Lanes' scattered reads that are kept at most: a gigabyte. In the history of its words each of them may take as much as a line's.
+const MOST_LANES: usize = 1 << 28;
+
+/// Words of a page.
+const WORDS: u64 = PAGE * LINE;
+
+/// Stamps that are kept at most: a quarter of a gigabyte.
+const MOST_STAMPS: usize = 1 << 23;
 
 /// Histories of words and further marks, which lines refer to by index.
 #[derive(Debug, Default)]
@@ -205,12 +249,15 @@ enum Line {
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
     mark: Mark,
-    /// Index of the further marks in [`Details::more`], plus 1, with [`WRITES`] if one of them may write; 0 if there are none.
+    /// Index of the further marks in [`Details::more`], plus 1, with [`WRITES`] if one of them may write and [`WEAK`] if one may not be
+    /// strong; 0 if there are none.
     more: u32,
 }
 
-/// A bit beside an index of further marks.
+/// Bits beside an index of further marks.
 const WRITES: u32 = 1 << 31;
+const WEAK: u32 = 1 << 30;
+const FLAGS: u32 = WRITES | WEAK;
 
 impl History {
     /// Adds an access to a run of the line of this word, whose mark is that of the run's first word, if it is certain that it
@@ -227,17 +274,55 @@ impl History {
         if mark.kind == READ && self.list(&run.pieces(word, mark.lanes), mark, settled) {
             return true;
         }
-        let page = self.pages.at(word / (PAGE * LINE));
-        page.add_reads(&self.stamps, &mut self.details);
+        let place = self.page(word);
+        let page = &mut self.pages[place];
         page.is_written |= mark.kind != READ;
         page.line(word).add_run(&mut self.details, run, mark, settled, is_ordered)
+    }
+
+    /// Adds the accesses of lanes to as many words each, from these words on, as [`History::add_run`] does. Returns the lanes of which
+    /// it is not certain that they race with none before.
+    pub(super) fn add_lanes(
+        &mut self,
+        first_words: &[u64; LANES],
+        (lanes, words): (u32, u8),
+        mark: Mark,
+        settled: u32,
+        is_ordered: impl Fn(&Mark, &Mark) -> bool,
+    ) -> u32 {
+        let mut left = 0;
+        let (mut number, mut place) = (u64::MAX, 0);
+        for lane in super::lanes(lanes) {
+            let word = first_words[lane];
+            if number != word / WORDS {
+                (number, place) = (word / WORDS, self.page(word));
+                self.pages[place].is_written |= mark.kind != READ;
+            }
+            let mark = Mark { lanes: 1 << lane, ..mark };
+            let run = Run::of_lanes(word, words.into());
+            let line = self.pages[place].line(word);
+            if !line.add_run(&mut self.details, run, mark, settled, &is_ordered) {
+                left |= 1 << lane;
+            }
+        }
+        left
+    }
+
+    /// Returns the place of a word's page, to which all reads so far are added.
+    #[inline(always)]
+    fn page(&mut self, word: u64) -> usize {
+        let place = self.pages.place(word / WORDS);
+        if self.pages[place].is_scattered {
+            self.hand_out();
+        }
+        self.pages[place].add_reads(&self.stamps, &mut self.details);
+        place
     }
 
     /// Lists a plain read of these pieces, with this mark but for its lanes. Returns false, and lists nothing, if reads of their
     /// page are to be added at once, or if they do not fit into one entry.
     #[inline(always)]
     pub(super) fn list(&mut self, pieces: &Pieces, mark: Mark, settled: u32) -> bool {
-        const WORDS: u64 = PAGE * LINE;
         let [first, last] = pieces.ends();
         let Pieces { next: Piece { word, words, log, lanes, .. }, step: (step, up), left } = *pieces;
         if first / WORDS != last / WORDS || words > u8::MAX.into() {
@@ -247,13 +332,8 @@ impl History {
         if page.is_written {
             return false;
         }
-        let stamp = Stamp { mark: Mark { lanes: 0, bytes: 0xf, ..mark }, settled };
-        let is_last = |last: &Stamp| last.mark == stamp.mark && last.settled == settled;
-        if !self.stamps.last().is_some_and(is_last) {
-            self.stamps.push(stamp);
-        }
         page.reads.push(Read {
-            stamp: self.stamps.len() as u32 - 1,
+            stamp: stamp_of(&mut self.stamps, mark, settled),
             lanes,
             word: (word % WORDS) as u16,
             step: step as i16,
@@ -263,15 +343,83 @@ impl History {
             up: up as u8,
         });
         self.listed += 1;
-        if self.stamps.len() == MOST_STAMPS || self.listed == MOST_READS {
+        self.limit_lists();
+        true
+    }
+
+    /// Lists plain reads of as many words from each of these words on, one for each lane, with this mark but for its lanes. Returns the lanes
+    /// that are not listed, as [`History::list`] does not list them.
+    #[inline(always)]
+    pub(super) fn list_lanes(
+        &mut self,
+        first_words: &[u64; LANES],
+        (lanes, words): (u32, u8),
+        mark: Mark,
+        settled: u32,
+    ) -> u32 {
+        let any = first_words[(lanes.trailing_zeros() & 31) as usize];
+        let base = any.saturating_sub(1 << 31);
+        let mut listed = 0;
+        for lane in super::lanes(lanes) {
+            let first = first_words[lane];
+            let fits = (first + u64::from(words) - 1) / WORDS == first / WORDS;
+            let (Ok(word), true) = (u32::try_from(first.wrapping_sub(base)), fits) else { continue };
+            let page = self.pages.at(first / WORDS);
+            if !page.is_written {
+                page.is_scattered = true;
+                self.scattered.words.push(word);
+                listed |= 1 << lane;
+            }
+        }
+        if listed != 0 {
+            let stamp = stamp_of(&mut self.stamps, mark, settled);
+            self.scattered.requests.push(Request { base, stamp, lanes: listed, words });
+            self.limit_lists();
+        }
+        lanes & !listed
+    }
+
+    /// Adds all reads to the history if the lists have become too long.
+    #[inline(always)]
+    fn limit_lists(&mut self) {
+        let (reads, lanes) = (self.listed, self.scattered.words.len());
+        if self.stamps.len() >= MOST_STAMPS || reads >= MOST_READS || lanes >= MOST_LANES {
             self.add_all_reads();
         }
-        true
+    }
+
+    /// Hands scattered reads out to the lists of their pages, in the order of all reads.
+    #[cold]
+    fn hand_out(&mut self) {
+        let Scattered { requests, words: first_words } = std::mem::take(&mut self.scattered);
+        let mut first_words = first_words.into_iter();
+        for Request { base, stamp, lanes, words } in requests {
+            for (lane, word) in super::lanes(lanes).zip(&mut first_words) {
+                let word = base + u64::from(word);
+                let Run { log, .. } = Run::of_lanes(word, words.into());
+                self.pages.at(word / WORDS).reads.push(Read {
+                    stamp,
+                    lanes: 1 << lane,
+                    word: (word % WORDS) as u16,
+                    step: 0,
+                    words,
+                    log,
+                    pieces: 1,
+                    up: 0,
+                });
+            }
+        }
+        for page in self.pages.iter_mut().filter(|page| page.is_scattered) {
+            page.is_scattered = false;
+            // Later reads have no earlier stamps.
+            page.reads.sort_by_key(|read| read.stamp);
+        }
     }
 
     /// Adds the reads of all pages, and forgets their stamps.
     #[cold]
     fn add_all_reads(&mut self) {
+        self.hand_out();
         for page in self.pages.iter_mut() {
             page.add_reads(&self.stamps, &mut self.details);
         }
@@ -283,8 +431,10 @@ impl History {
     pub(super) fn pass_barrier(&mut self) {
         for page in self.pages.iter_mut() {
             page.reads.clear();
-            page.is_written = false;
+            (page.is_written, page.is_scattered) = (false, false);
         }
+        self.scattered.requests.clear();
+        self.scattered.words.clear();
         self.stamps.clear();
         self.listed = 0;
     }
@@ -299,8 +449,8 @@ impl History {
 
     /// Returns a word's history in a line that is kept word by word.
     fn word(&mut self, word: u64) -> (&mut Page, usize, &mut Details) {
-        let page = self.pages.at(word / (PAGE * LINE));
-        page.add_reads(&self.stamps, &mut self.details);
+        let place = self.page(word);
+        let page = &mut self.pages[place];
         let number = page.line(word).by_words(&mut self.details);
         (page, number as usize * LINE as usize + (word % LINE) as usize, &mut self.details)
     }
@@ -317,6 +467,17 @@ impl History {
         page.is_written |= mark.kind != READ;
         words[place].add(more, mark, settled);
     }
+}
+
+/// Returns the place of a stamp, which is the last one.
+#[inline(always)]
+fn stamp_of(stamps: &mut Vec<Stamp>, mark: Mark, settled: u32) -> u32 {
+    let stamp = Stamp { mark: Mark { lanes: 0, bytes: 0xf, ..mark }, settled };
+    let is_last = |last: &Stamp| last.mark == stamp.mark && last.settled == settled;
+    if !stamps.last().is_some_and(is_last) {
+        stamps.push(stamp);
+    }
+    stamps.len() as u32 - 1
 }
 
 impl Page {
@@ -361,6 +522,10 @@ impl Line {
             with(&word.mark) && word.further_against(mark, more).iter().all(with)
         };
         let known = match self {
+            Self::Words(number) if run.to - run.from == 1 => {
+                let place = *number as usize * LINE as usize + usize::from(run.from);
+                Some(&mut details.words[place])
+            }
             Self::Untouched => {
                 *self = Self::Run(run, Word { mark, more: 0 });
                 return true;
@@ -417,7 +582,7 @@ impl Line {
 
 impl Word {
     fn further<'h>(&self, more: &'h More) -> &'h [Mark] {
-        match self.more & !WRITES {
+        match self.more & !FLAGS {
             0 => &[],
             place => &more[place as usize - 1],
         }
@@ -425,7 +590,9 @@ impl Word {
 
     /// Returns the further marks, if one may conflict with this one.
     fn further_against<'h>(&self, mark: &Mark, more: &'h More) -> &'h [Mark] {
-        if mark.kind & WRITE == 0 && self.more & WRITES == 0 { &[] } else { self.further(more) }
+        let all_read = mark.kind & WRITE == 0 && self.more & WRITES == 0;
+        let all_are_strong = mark.kind & STRONG != 0 && self.more & WEAK == 0;
+        if all_read || all_are_strong { &[] } else { self.further(more) }
     }
 
     fn marks<'h>(&'h self, more: &'h More) -> impl Iterator<Item = &'h Mark> {
@@ -439,7 +606,7 @@ impl Word {
             return Self { mark: moved(&self.mark), more: 0 };
         }
         more.push(self.further(more).iter().map(moved).collect());
-        Self { mark: moved(&self.mark), more: more.len() as u32 | self.more & WRITES }
+        Self { mark: moved(&self.mark), more: more.len() as u32 | self.more & FLAGS }
     }
 
     /// Adds an access.
@@ -453,7 +620,7 @@ impl Word {
             self.mark = mark;
             return;
         }
-        let more = match self.more & !WRITES {
+        let more = match self.more & !FLAGS {
             0 => None,
             place => Some(&mut all_more[place as usize - 1]),
         };
@@ -465,7 +632,7 @@ impl Word {
                     old.kind != 0
                 });
                 if more.is_empty() {
-                    self.more &= !WRITES;
+                    self.more &= !FLAGS;
                 }
             }
         } else {
@@ -495,10 +662,9 @@ impl Word {
             all_more.push(Vec::with_capacity(2));
             self.more = all_more.len() as u32;
         }
-        if mark.kind & WRITE != 0 {
-            self.more |= WRITES;
-        }
-        all_more[(self.more & !WRITES) as usize - 1].push(mark);
+        self.more |= if mark.kind & WRITE != 0 { WRITES } else { 0 };
+        self.more |= if mark.kind & STRONG == 0 { WEAK } else { 0 };
+        all_more[(self.more & !FLAGS) as usize - 1].push(mark);
     }
 }
 
@@ -511,14 +677,13 @@ fn forget(old: &mut Mark, bytes: u8) {
 
 /// Returns true if both are of one kind to the same bytes, but of different blocks.
 fn elsewhere(old: &Mark, mark: &Mark) -> bool {
-    (old.kind, old.bytes) == (mark.kind, mark.bytes) && old.block != mark.block
+    old.key() >> 40 == mark.key() >> 40 && old.block != mark.block
 }
 
 /// Merges an access into an older one of the same warp, kind and bytes, if no race is lost. The warp's accesses before
 /// its barrier `settled` happen before this one.
 fn merge(old: &mut Mark, mark: &Mark, settled: u32) -> bool {
-    let same = (old.kind, old.bytes, old.block, old.warp) == (mark.kind, mark.bytes, mark.block, mark.warp);
-    if !same {
+    if old.key() != mark.key() {
         return false;
     }
     if old.sync < settled {
@@ -539,7 +704,7 @@ fn merge(old: &mut Mark, mark: &Mark, settled: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{History, MOST_STAMPS, Mark, Piece, Pieces, READ, Run, WRITE};
+    use super::{ATOMIC, History, LANES, MOST_STAMPS, Mark, Piece, Pieces, READ, Run, STRONG, WORDS, WRITE};
 
     fn mark(kind: u8, warp: u8, clock: u32) -> Mark {
         Mark { site: 1, clock, lanes: 1, warp, bytes: 0xf, kind, ..Mark::default() }
@@ -584,6 +749,62 @@ mod tests {
         assert!(!history.list(&column(0, 4096), mark(READ, 0, 1), 0), "it is of many pages");
         let wide = Pieces { next: Piece { words: 256, ..one(0) }, step: (0, 0), left: 1 };
         assert!(!history.list(&wide, mark(READ, 0, 1), 0), "it has more words than an entry");
+    }
+
+    #[test]
+    fn scattered_reads_are_handed_out_to_their_pages_in_order() {
+        let never = |_: &Mark, _: &Mark| false;
+        let column = |of: u64| std::array::from_fn(|lane| of + lane as u64 * WORDS);
+        let mut history = History::default();
+        let first = history.list_lanes(&column(5), (u32::MAX, 1), mark(READ, 0, 1), 0);
+        let row = Run::from(0, 32, 0);
+        assert!(history.add_run(WORDS, row, mark(READ, 1, 1), 0, never), "a row is listed in its page");
+        let pairs = history.list_lanes(&column(4), (0b110, 2), mark(READ, 0, 2), 0);
+        assert_eq!((first, pairs), (0, 0));
+        assert_eq!((history.scattered.words.len(), history.listed), (LANES + 2, 1));
+        // A page that nobody read hands out nothing.
+        let write = |history: &mut History, word| {
+            history.add_run(word, Run::of_lanes(word, 1), mark(WRITE, 2, 1), 0, never)
+        };
+        assert!(write(&mut history, 99 * WORDS));
+        assert_eq!(history.scattered.requests.len(), 2);
+        assert!(write(&mut history, 9), "that word was not read");
+        assert!(history.scattered.requests.is_empty());
+        let marks: Vec<_> =
+            history.marks(WORDS + 5).map(|mark| (mark.warp, mark.clock, mark.lanes)).collect();
+        assert_eq!(marks, [(0, 2, 0b10), (1, 1, 0b10_0000)], "the warp's reads are merged, before the row");
+        assert!(!write(&mut history, 3 * WORDS + 5) && !write(&mut history, 2 * WORDS + 4));
+        assert!(write(&mut history, 3 * WORDS + 4), "two lanes alone read pairs");
+        let after = history.list_lanes(&column(5), (0b11, 1), mark(READ, 0, 3), 0);
+        assert_eq!(after, 0b1, "the first page is written, so that lane has to be added");
+        history.pass_barrier();
+        assert!(history.scattered.words.is_empty());
+        assert!(write(&mut history, 40 * WORDS + 5), "a barrier lies between");
+    }
+
+    #[test]
+    fn reads_beyond_four_gigawords_are_not_listed_together() {
+        let mut history = History::default();
+        let words = std::array::from_fn(|lane| lane as u64 * (1 << 29));
+        let left = history.list_lanes(&words, (u32::MAX, 1), mark(READ, 0, 1), 0);
+        assert_eq!(left, !0xff, "up to 2^32 words from the first lane on");
+    }
+
+    #[test]
+    fn atomics_are_added_lane_by_lane_and_race_with_a_read() {
+        let never = |_: &Mark, _: &Mark| false;
+        let mut history = History::default();
+        let words = std::array::from_fn(|lane| lane as u64 % 5);
+        let kind = WRITE | STRONG | ATOMIC;
+        for (warp, block) in [(0, 0), (1, 0), (0, 1)] {
+            let mark = Mark { block, ..mark(kind, warp, 1) };
+            assert_eq!(history.add_lanes(&words, (u32::MAX, 1), mark, 0, never), 0);
+        }
+        let marks: Vec<_> = history.marks(3).map(|mark| (mark.block, mark.warp, mark.lanes)).collect();
+        let of_word = 0b0001_0000_1000_0100_0010_0001_0000_1000;
+        assert_eq!(marks, [(0, 0, of_word), (0, 1, of_word), (1, 0, of_word)]);
+        assert_eq!(history.add_lanes(&words, (0b100_1000, 1), mark(READ, 2, 1), 0, never), 0b100_1000);
+        assert_eq!(history.add_lanes(&[9; LANES], (0b1, 1), mark(READ, 2, 1), 0, never), 0);
     }
 
     #[test]

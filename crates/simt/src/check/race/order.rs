@@ -51,6 +51,11 @@ pub(super) struct Unordered {
 }
 
 impl Released {
+    /// Returns true if no word has released anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
     /// Records the release of a warp's strong write to a word, if the warp has fenced.
     pub(super) fn hand_on(&mut self, word: u64, clocks: &Clocks, warp: u32) {
         let Some(fenced) = clocks.fenced(warp) else { return };

@@ -1,6 +1,7 @@
 //! A table of pages by number, which are made when they are asked for.
 
 use std::collections::HashMap;
+use std::ops::{Index, IndexMut};
 
 /// Pages by their number.
 ///
@@ -41,11 +42,17 @@ impl<T: Default> Pages<T> {
     /// Returns the page of this number.
     #[inline(always)]
     pub(super) fn at(&mut self, number: u64) -> &mut T {
-        let place = match self.recent.get(number as usize % RECENT) {
+        let place = self.place(number);
+        &mut self.pages[place]
+    }
+
+    /// Returns the place of the page of this number.
+    #[inline(always)]
+    pub(super) fn place(&mut self, number: u64) -> usize {
+        match self.recent.get(number as usize % RECENT) {
             Some(&(known, place)) if known == number + 1 => place,
             _ => self.find(number),
-        };
-        &mut self.pages[place]
+        }
     }
 
     #[inline(never)]
@@ -80,5 +87,19 @@ impl<T: Default> Pages<T> {
         });
         self.recent_chunks[chunk as usize % RECENT] = (chunk + 1, table);
         table
+    }
+}
+
+impl<T> Index<usize> for Pages<T> {
+    type Output = T;
+
+    fn index(&self, place: usize) -> &T {
+        &self.pages[place]
+    }
+}
+
+impl<T> IndexMut<usize> for Pages<T> {
+    fn index_mut(&mut self, place: usize) -> &mut T {
+        &mut self.pages[place]
     }
 }
