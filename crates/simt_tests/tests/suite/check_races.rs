@@ -354,7 +354,7 @@ impl Words {
             // In one of several pages of the history, and now and then in another.
             Self::Scattered(seed) => {
                 let random = (seed ^ lane).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                (random >> 58) + 5000 * (seed % 3 + u64::from(random % 16 == 0))
+                (random >> 58) + 5000 * (seed % 3 + u64::from(random.is_multiple_of(16)))
             }
         }
     }
