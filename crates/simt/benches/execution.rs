@@ -27,7 +27,8 @@
 //! checks are from earlier versions. An EPYC without AVX-512, before L2 had a short way for what it holds, came to 11.2 for the regular kernels
 //! and 1.16 for the irregular ones.
 //!
-//! The means of regular kernels, counted and with checks, are at their aims. Over all seven kernels checks come to 1.24. Irregular kernels are not at 3 G/s: with the gather of 256 KB their mean is
+//! The means of regular kernels, counted and with checks, are at their aims. Over all seven kernels checks come to 1.24.
+//! Irregular kernels are not at 3 G/s: with the gather of 256 KB their mean is
 //! 2.1 (EPYC) and 1.4 (Xeon), with that of 128 MB 1.6 and 1.1. `cargo bench -p simt --bench floor` says what is in the way. In means with the
 //! gather of 256 KB, and in brackets with that of 128 MB, the Xeon's from an earlier version:
 //!

@@ -49,8 +49,8 @@ pub trait Initialisation: Sync {
         false
     }
 
-    /// Returns true if it is known without a look at each byte that these, which threads may read, are initialised. Else the caller looks as
-    /// many lanes up.
+    /// Returns true if these bytes are known to be initialised without a look at each. `lanes` is the number of look-ups that the caller
+    /// makes otherwise.
     #[allow(unused_variables, reason = "the names say what is asked")]
     fn is_whole(&self, address: u64, bytes: u64, lanes: u32, last: &mut LastAllocation) -> bool {
         false
@@ -253,7 +253,7 @@ impl<'m, const ACCESSES: bool, const REGISTERS: bool> CheckObserver<'m, ACCESSES
         }
     }
 
-    /// Returns true if it is known that lanes read an allocation that is written as a whole.
+    /// Returns true if the lanes read one allocation that is known as fully written.
     fn reads_whole(&mut self, addresses: &Addresses, active: u32, bytes: u32) -> bool {
         let (mut first, mut last) = (u64::MAX, 0);
         for (lane, &address) in addresses.iter().enumerate() {

@@ -56,6 +56,7 @@ mod history;
 mod known;
 mod order;
 mod pages;
+mod scattered;
 
 use std::collections::HashMap;
 
@@ -129,6 +130,7 @@ impl Races {
             Space::Cluster | Space::Local | Space::Constant => return,
         };
         let has_fenced = clocks.has_fenced_lanes(at.warp());
+        // Global words, and lanes, release only after a fence: while there was none, there is nothing to acquire or to release.
         if kind & STRONG != 0 && (!global || !self.released.is_empty() || has_fenced) {
             // Acquire before the check, so that this access is ordered too.
             for lane in lanes(access.active) {

@@ -1,8 +1,8 @@
 //! Records which bytes of global memory have been written, for initcheck.
 //!
-//! Lanes that load anywhere in an allocation would each look their bytes up. Most allocations that are read are written as a whole before,
-//! and what is written stays so: an allocation that was once looked through and found written needs no further look. To look through it
-//! costs as much as some look-ups, so it is done after as many of these, and again after as many more if a byte was missing.
+//! Each byte has a bit. Lanes at scattered addresses would each look up their own, which misses the host's caches. But most allocations that
+//! are read are written as a whole before, and what is written stays so. So an allocation is looked through once, and known as whole from then
+//! on. This costs as much as some look-ups of lanes: it is done after that many of them, and again after that many more if a byte was missing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,11 +13,10 @@ use super::table::Entry;
 use crate::coalescing::{Addresses, LANES};
 use crate::observe::{Rows, SteadyAccess};
 
-/// Allocations of which is remembered that they are written as a whole.
+/// Number of allocations remembered as fully written.
 const KNOWN: usize = 64;
 
-/// Bytes of an allocation that are looked through in the time in which one lane's are looked up: 64 words of 64 bits. Measured: half of
-/// that, in memory that is not in the host's caches.
+/// Bytes of an allocation that are looked through, 64 words of bits, for each look-up of a lane.
 const BYTES_A_LANE: u64 = 4096;
 
 /// Bytes that are looked through before it is asked whether all were written.
@@ -26,9 +25,9 @@ const AT_ONCE: u64 = 1 << 20;
 /// Allocations of which every byte has been written.
 #[derive(Debug)]
 pub(super) struct Whole {
-    /// Their numbers, each at a place by its lowest bits; 0 for none.
+    /// Numbers of allocations, each in the slot of its lowest bits; 0 marks an empty slot.
     known: [AtomicU64; KNOWN],
-    /// Lanes that were looked up since an allocation was last looked through.
+    /// Look-ups that have not been spent on looking allocations through. An evenly spaced access is one.
     lanes: AtomicU64,
 }
 
@@ -111,13 +110,13 @@ impl Memory {
             && (self.is_known(1, last) || self.shadow.all(address, bytes))
     }
 
-    /// Returns true if all of these bytes are of one allocation, of which it is known that it is written as a whole, or which is not tracked.
-    /// The caller else looks up as many lanes within these bytes.
+    /// Returns true if all of these bytes are of one allocation that is not tracked, or known as fully written. `lanes` is the number of
+    /// look-ups that the caller makes otherwise.
     pub(crate) fn is_whole(&self, address: u64, bytes: u64, lanes: u32, last: &mut LastAllocation) -> bool {
         self.find_allocation(address, bytes, last) && self.is_known(lanes, last)
     }
 
-    /// Returns true if it is known that all of the last allocation is written, or if it is not tracked. The caller else looks lanes up.
+    /// Returns true if the last allocation is not tracked, or known as fully written.
     fn is_known(&self, lanes: u32, last: &mut LastAllocation) -> bool {
         if last.is_tracked && !last.is_whole {
             last.is_whole = last.allocation.is_some_and(|allocation| self.look_through(&allocation, lanes));
@@ -145,8 +144,7 @@ impl Memory {
         true
     }
 
-    /// Returns true if it is known that each byte of a tracked allocation is written. Else takes note that lanes will be looked up, and
-    /// looks all bytes through if that is worth it.
+    /// Returns true if a tracked allocation is known as fully written. Looks it through if enough lanes have been looked up.
     fn look_through(&self, allocation: &Allocation, lanes: u32) -> bool {
         let Allocation { address, bytes, id, .. } = *allocation;
         let known = &self.whole.known[id as usize % KNOWN];
@@ -159,7 +157,8 @@ impl Memory {
         if looked_up.saturating_mul(BYTES_A_LANE) < bytes {
             return false;
         }
-        self.whole.lanes.store(0, Ordering::Relaxed);
+        let cost = (bytes / BYTES_A_LANE).max(1);
+        self.whole.lanes.store(looked_up.saturating_sub(cost), Ordering::Relaxed);
         let is_written = |start: u64| self.shadow.all(address + start, AT_ONCE.min(bytes - start));
         let is_whole = (0..bytes).step_by(AT_ONCE as usize).all(is_written);
         if is_whole {

@@ -8,8 +8,8 @@ pub struct Site(pub u32);
 
 /// A point of execution: a warp of a block at an instruction.
 ///
-/// It is two words, which are passed in registers. Of three fields that are just written to memory and then copied together, the host's
-/// processor waits for the copy, a few nanoseconds for each access that is observed.
+/// It is two words, which are passed in registers. Three fields were passed in memory: written one by one and copied as one, which stalls
+/// store forwarding for a few nanoseconds in each observed access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
     /// The block's index in the grid: x fastest, then y, then z.

@@ -1,7 +1,8 @@
 //! The clocks that strong writes to shared memory have released, by word.
 //!
 //! A strong write adds its warp's row of [clocks](super::clocks) to the word's, and a strong access learns the word's. Each lane of an
-//! atomic does both, so rows lie side by side, found by the number of the word: a histogram in 256 words by eight warps takes 8 KiB.
+//! atomic does both, which must be quick. So rows lie side by side, found by the number of the word: a histogram in the first 256 words by
+//! eight warps takes 8 KiB. Memory reaches up to the highest word, with 32 warps and all of shared memory 7 MiB.
 
 /// Rows of clocks by word; by default of none.
 #[derive(Debug, Default)]
@@ -15,7 +16,7 @@ pub(super) struct HandedOn {
 }
 
 impl HandedOn {
-    /// Returns what has been released through a word, if anything has.
+    /// Returns the row of a word, zeros if it has released nothing. None beyond the rows that there are.
     pub(super) fn get(&self, word: u64) -> Option<&[u32]> {
         self.rows.get(word as usize * self.warps..)?.get(..self.warps)
     }
@@ -32,7 +33,7 @@ impl HandedOn {
             self.rows.resize(start + warps, 0);
         }
         let row = &mut self.rows[start..start + warps];
-        // A warp knows at least the first of its own clocks.
+        // A warp's own clock begins at 1, so a row that has released something is not all zeros.
         if row.iter().all(|&clock| clock == 0) {
             self.words.push(word as u32);
         }

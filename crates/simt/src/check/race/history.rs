@@ -24,9 +24,8 @@
 //! the page keeps a list of its [`Read`]s, 16 bytes for each access, which are added to the history of its words when the first write
 //! comes, in their order. A kernel's input is mostly never written, and its list is dropped with the launch.
 //!
-//! Lanes that read anywhere, as in a gather, would make an entry each, in as many lists. So they are listed together for all pages, 4
-//! bytes a lane ([`Scattered`]), and a page only knows that there are some. The first write to such a page hands all of them out to the
-//! lists of their pages.
+//! Lanes at scattered addresses, as of a gather, are listed for all pages together ([`scattered`](super::scattered)). The first write to
+//! a page with such reads hands all of them out to the lists of their pages.
 //!
 //! A barrier of the whole block orders all accesses to its shared memory before it ahead of all after it. So the list of a
 //! page that was only read since the last such barrier is dropped at the next one: a later write cannot race with these. For
@@ -35,6 +34,7 @@
 
 use super::super::pieces::{Piece, Pieces};
 use super::pages::Pages as Table;
+use super::scattered::{LaneRead, Scattered};
 use crate::coalescing::LANES;
 
 /// The access reads.
@@ -57,7 +57,7 @@ pub(super) struct Mark {
     pub(super) bytes: u8,
     /// [`READ`] or [`WRITE`] with further bits; 0 for an empty mark.
     pub(super) kind: u8,
-    /// 0.
+    /// Always 0. It fills the key up to eight bytes.
     pub(super) unused: u8,
     /// The instruction; of merged accesses the last one.
     pub(super) site: u32,
@@ -184,25 +184,6 @@ struct Read {
     up: u8,
 }
 
-/// Plain reads by lanes anywhere, of all pages.
-#[derive(Debug, Default)]
-struct Scattered {
-    requests: Vec<Request>,
-    /// The first word of each lane, less its request's base.
-    words: Vec<u32>,
-}
-
-/// Some lanes of one warp that read as many words each.
-#[derive(Clone, Copy, Debug)]
-struct Request {
-    base: u64,
-    /// Place in [`History::stamps`].
-    stamp: u32,
-    lanes: u32,
-    /// Words of a lane.
-    words: u8,
-}
-
 /// The mark and the order that all words of one read share.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
@@ -214,11 +195,8 @@ struct Stamp {
 /// Reads that are kept in pages' lists at most: a quarter of a gigabyte.
 const MOST_READS: usize = 1 << 24;
 
-/// Lanes' scattered reads that are kept at most: a gigabyte. In the history of its words each of them may take as much as a line's.
-const MOST_LANES: usize = 1 << 28;
-
 /// Words of a page.
-const WORDS: u64 = PAGE * LINE;
+const PAGE_WORDS: u64 = PAGE * LINE;
 
 /// Stamps that are kept at most: a quarter of a gigabyte.
 const MOST_STAMPS: usize = 1 << 23;
@@ -294,8 +272,8 @@ impl History {
         let (mut number, mut place) = (u64::MAX, 0);
         for lane in super::lanes(lanes) {
             let word = first_words[lane];
-            if number != word / WORDS {
-                (number, place) = (word / WORDS, self.page(word));
+            if number != word / PAGE_WORDS {
+                (number, place) = (word / PAGE_WORDS, self.page(word));
                 self.pages[place].is_written |= mark.kind != READ;
             }
             let mark = Mark { lanes: 1 << lane, ..mark };
@@ -311,9 +289,10 @@ impl History {
     /// Returns the place of a word's page, to which all reads so far are added.
     #[inline(always)]
     fn page(&mut self, word: u64) -> usize {
-        let place = self.pages.place(word / WORDS);
+        let place = self.pages.place(word / PAGE_WORDS);
         if self.pages[place].is_scattered {
             self.hand_out();
+            self.limit_lists();
         }
         self.pages[place].add_reads(&self.stamps, &mut self.details);
         place
@@ -325,17 +304,17 @@ impl History {
     pub(super) fn list(&mut self, pieces: &Pieces, mark: Mark, settled: u32) -> bool {
         let [first, last] = pieces.ends();
         let Pieces { next: Piece { word, words, log, lanes, .. }, step: (step, up), left } = *pieces;
-        if first / WORDS != last / WORDS || words > u8::MAX.into() {
+        if first / PAGE_WORDS != last / PAGE_WORDS || words > u8::MAX.into() {
             return false;
         }
-        let page = self.pages.at(first / WORDS);
+        let page = self.pages.at(first / PAGE_WORDS);
         if page.is_written {
             return false;
         }
         page.reads.push(Read {
             stamp: stamp_of(&mut self.stamps, mark, settled),
             lanes,
-            word: (word % WORDS) as u16,
+            word: (word % PAGE_WORDS) as u16,
             step: step as i16,
             words: words as u8,
             log,
@@ -347,8 +326,8 @@ impl History {
         true
     }
 
-    /// Lists plain reads of as many words from each of these words on, one for each lane, with this mark but for its lanes. Returns the lanes
-    /// that are not listed, as [`History::list`] does not list them.
+    /// Lists a plain read of `words` words a lane, with this mark but for its lanes. Returns the lanes that it could not list: their page is
+    /// written, or they are too far from the first lane.
     #[inline(always)]
     pub(super) fn list_lanes(
         &mut self,
@@ -357,23 +336,27 @@ impl History {
         mark: Mark,
         settled: u32,
     ) -> u32 {
-        let any = first_words[(lanes.trailing_zeros() & 31) as usize];
-        let base = any.saturating_sub(1 << 31);
+        let base = Scattered::base(first_words, lanes);
         let mut listed = 0;
         for lane in super::lanes(lanes) {
             let first = first_words[lane];
-            let fits = (first + u64::from(words) - 1) / WORDS == first / WORDS;
+            let fits = (first + u64::from(words) - 1) / PAGE_WORDS == first / PAGE_WORDS;
             let (Ok(word), true) = (u32::try_from(first.wrapping_sub(base)), fits) else { continue };
-            let page = self.pages.at(first / WORDS);
-            if !page.is_written {
-                page.is_scattered = true;
-                self.scattered.words.push(word);
-                listed |= 1 << lane;
+            let place = self.pages.place(first / PAGE_WORDS);
+            let page = &mut self.pages[place];
+            if page.is_written {
+                continue;
             }
+            if !page.is_scattered {
+                page.is_scattered = true;
+                self.scattered.pages.push(place);
+            }
+            self.scattered.push_lane(word);
+            listed |= 1 << lane;
         }
         if listed != 0 {
             let stamp = stamp_of(&mut self.stamps, mark, settled);
-            self.scattered.requests.push(Request { base, stamp, lanes: listed, words });
+            self.scattered.push_request(base, stamp, listed, words);
             self.limit_lists();
         }
         lanes & !listed
@@ -382,8 +365,8 @@ impl History {
     /// Adds all reads to the history if the lists have become too long.
     #[inline(always)]
     fn limit_lists(&mut self) {
-        let (reads, lanes) = (self.listed, self.scattered.words.len());
-        if self.stamps.len() >= MOST_STAMPS || reads >= MOST_READS || lanes >= MOST_LANES {
+        let is_full = self.listed >= MOST_READS || self.scattered.is_full();
+        if is_full || self.stamps.len() >= MOST_STAMPS {
             self.add_all_reads();
         }
     }
@@ -391,28 +374,31 @@ impl History {
     /// Hands scattered reads out to the lists of their pages, in the order of all reads.
     #[cold]
     fn hand_out(&mut self) {
-        let Scattered { requests, words: first_words } = std::mem::take(&mut self.scattered);
-        let mut first_words = first_words.into_iter();
-        for Request { base, stamp, lanes, words } in requests {
-            for (lane, word) in super::lanes(lanes).zip(&mut first_words) {
-                let word = base + u64::from(word);
-                let Run { log, .. } = Run::of_lanes(word, words.into());
-                self.pages.at(word / WORDS).reads.push(Read {
-                    stamp,
-                    lanes: 1 << lane,
-                    word: (word % WORDS) as u16,
-                    step: 0,
-                    words,
-                    log,
-                    pieces: 1,
-                    up: 0,
-                });
-            }
+        let mut scattered = std::mem::take(&mut self.scattered);
+        let Some(first_stamp) = scattered.first_stamp() else { return };
+        let pages: Vec<_> = std::mem::take(&mut scattered.pages)
+            .into_iter()
+            .map(|place| (place, self.pages[place].reads.len()))
+            .collect();
+        for LaneRead { stamp, lane, word, words } in scattered.reads() {
+            self.listed += 1;
+            self.pages.at(word / PAGE_WORDS).reads.push(Read {
+                stamp,
+                lanes: 1 << lane,
+                word: (word % PAGE_WORDS) as u16,
+                step: 0,
+                words,
+                log: Run::of_lanes(word, words.into()).log,
+                pieces: 1,
+                up: 0,
+            });
         }
-        for page in self.pages.iter_mut().filter(|page| page.is_scattered) {
+        for (place, listed_before) in pages {
+            let page = &mut self.pages[place];
             page.is_scattered = false;
-            // Later reads have no earlier stamps.
-            page.reads.sort_by_key(|read| read.stamp);
+            // Later reads have no earlier stamps, so only the last ones of the list may have to move.
+            let from = page.reads[..listed_before].partition_point(|read| read.stamp < first_stamp);
+            page.reads[from..].sort_by_key(|read| read.stamp);
         }
     }
 
@@ -433,8 +419,7 @@ impl History {
             page.reads.clear();
             (page.is_written, page.is_scattered) = (false, false);
         }
-        self.scattered.requests.clear();
-        self.scattered.words.clear();
+        self.scattered.clear();
         self.stamps.clear();
         self.listed = 0;
     }
@@ -697,14 +682,16 @@ fn merge(old: &mut Mark, mark: &Mark, settled: u32) -> bool {
     // An access ordered after a lane's last access is ordered after its earlier ones.
     old.lanes &= !mark.lanes;
     if old.lanes == 0 {
-        old.kind = 0;
+        (old.kind, old.bytes) = (0, 0);
     }
     false
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ATOMIC, History, LANES, MOST_STAMPS, Mark, Piece, Pieces, READ, Run, STRONG, WORDS, WRITE};
+    use super::{
+        ATOMIC, History, LANES, MOST_STAMPS, Mark, PAGE_WORDS, Piece, Pieces, READ, Run, STRONG, WRITE,
+    };
 
     fn mark(kind: u8, warp: u8, clock: u32) -> Mark {
         Mark { site: 1, clock, lanes: 1, warp, bytes: 0xf, kind, ..Mark::default() }
@@ -754,32 +741,58 @@ mod tests {
     #[test]
     fn scattered_reads_are_handed_out_to_their_pages_in_order() {
         let never = |_: &Mark, _: &Mark| false;
-        let column = |of: u64| std::array::from_fn(|lane| of + lane as u64 * WORDS);
+        let column = |of: u64| std::array::from_fn(|lane| of + lane as u64 * PAGE_WORDS);
         let mut history = History::default();
         let first = history.list_lanes(&column(5), (u32::MAX, 1), mark(READ, 0, 1), 0);
         let row = Run::from(0, 32, 0);
-        assert!(history.add_run(WORDS, row, mark(READ, 1, 1), 0, never), "a row is listed in its page");
+        assert!(history.add_run(PAGE_WORDS, row, mark(READ, 1, 1), 0, never), "a row is listed in its page");
         let pairs = history.list_lanes(&column(4), (0b110, 2), mark(READ, 0, 2), 0);
         assert_eq!((first, pairs), (0, 0));
-        assert_eq!((history.scattered.words.len(), history.listed), (LANES + 2, 1));
+        assert_eq!((history.scattered.pages.len(), history.listed), (LANES, 1));
         // A page that nobody read hands out nothing.
         let write = |history: &mut History, word| {
             history.add_run(word, Run::of_lanes(word, 1), mark(WRITE, 2, 1), 0, never)
         };
-        assert!(write(&mut history, 99 * WORDS));
-        assert_eq!(history.scattered.requests.len(), 2);
+        assert!(write(&mut history, 99 * PAGE_WORDS));
+        assert_eq!(history.scattered.first_stamp(), Some(0));
         assert!(write(&mut history, 9), "that word was not read");
-        assert!(history.scattered.requests.is_empty());
+        assert_eq!((history.scattered.first_stamp(), history.listed), (None, 1 + LANES + 2));
         let marks: Vec<_> =
-            history.marks(WORDS + 5).map(|mark| (mark.warp, mark.clock, mark.lanes)).collect();
+            history.marks(PAGE_WORDS + 5).map(|mark| (mark.warp, mark.clock, mark.lanes)).collect();
         assert_eq!(marks, [(0, 2, 0b10), (1, 1, 0b10_0000)], "the warp's reads are merged, before the row");
-        assert!(!write(&mut history, 3 * WORDS + 5) && !write(&mut history, 2 * WORDS + 4));
-        assert!(write(&mut history, 3 * WORDS + 4), "two lanes alone read pairs");
+        assert!(!write(&mut history, 3 * PAGE_WORDS + 5) && !write(&mut history, 2 * PAGE_WORDS + 4));
+        assert!(write(&mut history, 3 * PAGE_WORDS + 4), "two lanes alone read pairs");
         let after = history.list_lanes(&column(5), (0b11, 1), mark(READ, 0, 3), 0);
         assert_eq!(after, 0b1, "the first page is written, so that lane has to be added");
         history.pass_barrier();
-        assert!(history.scattered.words.is_empty());
-        assert!(write(&mut history, 40 * WORDS + 5), "a barrier lies between");
+        assert!(history.scattered.pages.is_empty());
+        assert!(write(&mut history, 40 * PAGE_WORDS + 5), "a barrier lies between");
+    }
+
+    #[test]
+    fn reads_of_a_page_stay_in_order_over_several_hand_outs() {
+        let never = |_: &Mark, _: &Mark| false;
+        let mut history = History::default();
+        for clock in 1..=9 {
+            let at = std::array::from_fn(|lane| lane as u64 % 2 * 7 * PAGE_WORDS + lane as u64);
+            assert_eq!(history.list_lanes(&at, (0b1110, 1), mark(READ, 0, 2 * clock), 0), 0);
+            let row = Run::from(7 * PAGE_WORDS, 32, 0);
+            assert!(history.add_run(7 * PAGE_WORDS, row, mark(READ, 0, 2 * clock + 1), 0, never));
+            if clock % 3 == 0 {
+                // Another page is read by the same request, and written.
+                let other = std::array::from_fn(|lane| {
+                    lane as u64 % 2 * 7 * PAGE_WORDS + lane as u64 + u64::from(clock) * 100 * PAGE_WORDS
+                });
+                assert_eq!(history.list_lanes(&other, (0b110, 1), mark(READ, 0, 2 * clock + 1), 0), 0);
+                let word = (u64::from(clock) * 100) * PAGE_WORDS + 9;
+                assert!(history.add_run(word, Run::of_lanes(word, 1), mark(WRITE, 1, 1), 0, never));
+                assert_eq!(history.scattered.first_stamp(), None);
+            }
+        }
+        let place = history.pages.place(7);
+        let stamps: Vec<u32> = history.pages[place].reads.iter().map(|read| read.stamp).collect();
+        assert_eq!(stamps.len(), 9 * 3, "two lanes and a row each time");
+        assert!(stamps.is_sorted(), "{stamps:?}");
     }
 
     #[test]
@@ -787,7 +800,7 @@ mod tests {
         let mut history = History::default();
         let words = std::array::from_fn(|lane| lane as u64 * (1 << 29));
         let left = history.list_lanes(&words, (u32::MAX, 1), mark(READ, 0, 1), 0);
-        assert_eq!(left, !0xff, "up to 2^32 words from the first lane on");
+        assert_eq!(left, !0xff, "2^31 words up from the first lane, and none are below word 0");
     }
 
     #[test]
