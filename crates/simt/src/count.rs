@@ -41,6 +41,7 @@ mod level;
 mod local;
 mod merged;
 #[cfg(target_arch = "x86_64")]
+mod near;
 mod network;
 mod noted;
 mod observation;

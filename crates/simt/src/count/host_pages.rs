@@ -8,7 +8,6 @@
 //! in use.
 
 use super::shape::{Placement, Range, place_of};
-use crate::coalescing::Addresses;
 use std::collections::BTreeSet;
 use std::ops;
 use std::sync::Arc;
@@ -64,10 +63,9 @@ impl HostPages {
         !self.ranges.is_empty()
     }
 
-    /// Notes a request of a warp; its first lane's address stands for all.
+    /// Notes a request of a warp; the address of its first active lane stands for all.
     #[inline(never)]
-    pub(super) fn note(&mut self, window: u64, warp: u32, addresses: &Addresses, active: u32) {
-        let address = addresses[(active.trailing_zeros() & 31) as usize];
+    pub(super) fn note(&mut self, window: u64, warp: u32, address: u64) {
         let range =
             place_of(&self.ranges, |range| range.addresses.clone(), address).map(|at| &self.ranges[at]);
         self.here = range.is_some();

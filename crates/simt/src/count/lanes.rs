@@ -83,35 +83,6 @@ impl CounterObserver {
         }
     }
 
-    /// Notes a request to global memory if it may be to memory that is not the card's own.
-    #[inline(always)]
-    pub(super) fn note_elsewhere(&mut self, at: At, access: &Access<'_>) {
-        if self.rules.elsewhere.is_among(access.addresses) {
-            self.note_near(at, access);
-        } else {
-            self.run.host_pages.leave();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn note_near(&mut self, at: At, access: &Access<'_>) {
-        let run = &mut *self.run;
-        run.elsewhere = true;
-        if run.trails.any() {
-            let written = access.operation != Operation::Load;
-            run.trails.note(at.warp(), access.addresses, access.active, written);
-        }
-        if run.peer_stores.any() && access.operation != Operation::Load {
-            let is_atomic = access.operation.is_atomic();
-            run.peer_stores.note(access.addresses, (access.active, access.bytes), is_atomic);
-        }
-        if run.host_pages.any() {
-            let window = self.block / self.rules.cut.window;
-            run.host_pages.note(window, at.warp(), access.addresses, access.active);
-        }
-    }
-
     /// Returns true if an access goes through L1.
     #[inline(always)]
     pub(super) fn is_cached(&self, operation: Operation, past_l1: bool, read_only: bool) -> bool {

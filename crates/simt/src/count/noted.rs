@@ -2,7 +2,8 @@
 //!
 //! Code compares an access with its site's [memo](super::steady) itself, and notes a repetition by its base, its site and its warp: a few
 //! instructions in place of a call. Notes are counted together, in their order, before anything else looks at what the block has
-//! touched, before a barrier, and when there is no room for more.
+//! touched, before a barrier, and when there is no room for more. Where the launch has memory that is not the card's own, notes that may be
+//! of it are then [noted there](super::near) too, one by one.
 
 use super::level::by_level;
 use super::observer::CounterObserver;
@@ -28,8 +29,13 @@ impl CounterObserver {
 
     #[inline(always)]
     fn count_some_notes_at(&mut self) {
+        let count = std::mem::take(&mut self.run.notes.count) as usize;
+        let is_near = self.rules.elsewhere.any() && self.are_near(count);
+        if is_near {
+            // Each request has to be noted by itself.
+            self.stop_watching();
+        }
         let Run { notes, replays, .. } = &mut *self.run;
-        let count = std::mem::take(&mut notes.count) as usize;
         match replays.compare(&notes.notes[..count]) {
             Outcome::Repeated(batch) => return self.phase.note_ways(batch.ways),
             Outcome::Differs => self.retrace(),
@@ -49,5 +55,8 @@ impl CounterObserver {
         }
         self.phase.note_ways(ways);
         replays.keep(notes, ways);
+        if is_near {
+            self.note_notes_elsewhere(count);
+        }
     }
 }

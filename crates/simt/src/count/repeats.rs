@@ -141,7 +141,7 @@ impl CounterObserver {
             Space::Global if self.rules.generation != Generation::Sectors => None,
             Space::Global => {
                 let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
-                Memo::global(access, cached, !self.rules.elsewhere.any(), self.rules.level)
+                Memo::global(access, cached, self.rules.level)
             }
             Space::Shared | Space::Cluster => {
                 let wavefronts = self.shared_wavefronts_of(at, access);
@@ -174,17 +174,22 @@ impl CounterObserver {
     }
 
     /// Notes a repetition of a site's memo if it is the worst request, or is not to the card's own memory.
-    #[cold]
     #[inline(never)]
     fn look(&mut self, at: At, access: &SteadyAccess) {
-        let addresses = access.addresses();
-        let access = access.with(&addresses);
-        self.note_worst(at, &access);
-        if access.space == Space::Global && self.rules.elsewhere.any() {
-            self.note_elsewhere(at, &access);
-            if self.run.memos.at(at.site().0).price.straddles() {
-                self.run.host_pages.note_split(access.operation != Operation::Load);
-            }
+        let memo = self.run.memos.at(at.site().0);
+        let (is_far, straddles) = (memo.path == Path::Far, memo.price.straddles());
+        if memo.must_look(at) {
+            self.note_worst(at, &access.with(&access.addresses()));
+        }
+        if access.space != Space::Global || !self.rules.elsewhere.any() {
+            return;
+        }
+        if !is_far {
+            return self.note_steady_elsewhere(at, access);
+        }
+        self.note_elsewhere(at, &access.with(&access.addresses()));
+        if straddles {
+            self.run.host_pages.note_split(access.operation != Operation::Load);
         }
     }
 

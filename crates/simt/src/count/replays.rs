@@ -6,8 +6,8 @@
 //!
 //! A block whose accesses to global memory were all [noted](super::noted) becomes the *template*: its notes and its counts. Later blocks'
 //! notes are compared with it, which takes a few clocks per note instead of a look-up; when such a block ends, the template's groups are entered at their
-//! displacement. An access that was not noted, or a note that differs, ends the comparison, and the block is *retraced*: the notes
-//! compared so far are counted one by one.
+//! displacement. An access that was not noted, a note that differs, or one of memory that is not the card's own ends the
+//! comparison, and the block is *retraced*: the notes compared so far are counted one by one.
 //!
 //! For example, `y[i] = a * x[i] + y[i]` in blocks of 8 warps. The template loads groups 100 of `x` and 900 of `y`, all of whose 32 sectors
 //! miss, and stores to group 900. The next block's notes are 1024 bytes further in both arrays: again 64 sectors miss, and groups 101 and

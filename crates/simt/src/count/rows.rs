@@ -34,7 +34,7 @@ pub(super) struct InRows {
 impl InRows {
     /// Returns the lowest and the highest address.
     #[inline(always)]
-    fn span(&self) -> (u64, u64) {
+    pub(super) fn span(&self) -> (u64, u64) {
         let last = self.base.wrapping_add(self.rows.pitch.wrapping_mul((LANES as u64 >> self.rows.log) - 1));
         let width = self.step.wrapping_mul((1 << self.rows.log) - 1);
         (self.base.min(last), self.base.max(last).wrapping_add(width))
@@ -88,8 +88,7 @@ impl CounterObserver {
     #[inline(always)]
     pub(super) fn rows(&mut self, at: At, access: &SteadyAccess, rows: Rows) {
         let is_global = access.space == Space::Global;
-        let lanes = InRows { base: access.base, step: access.step, rows };
-        if access.space == Space::Local || is_global && !self.are_alike(access, &lanes) {
+        if access.space == Space::Local || is_global && !self.are_alike(access) {
             return self.lanes_access(at, &access.with(&rows.addresses(access.base, access.step)));
         }
         if is_global && rows.pitch == access.step << rows.log {
@@ -108,17 +107,18 @@ impl CounterObserver {
             let addresses = rows.addresses(access.base, access.step);
             self.note_worst(at, &access.with(&addresses));
         }
+        if is_global && self.run.memos.at(at.site().0).is_near(&self.rules.elsewhere, access.base) {
+            self.note_rows_elsewhere(at, access, rows);
+        }
     }
 
     /// Returns true if a request to global memory costs the same in such rows at all bases of its phase.
     #[inline(always)]
-    fn are_alike(&self, access: &SteadyAccess, lanes: &InRows) -> bool {
-        let (low, high) = lanes.span();
+    fn are_alike(&self, access: &SteadyAccess) -> bool {
         self.rules.generation == Generation::Sectors
             && access.active == u32::MAX
             && access.step < LARGEST_STEP
             && !access.operation.is_atomic()
-            && !self.rules.elsewhere.is_between(low, high)
     }
 
     #[inline(never)]
@@ -144,8 +144,7 @@ impl CounterObserver {
                     _ => LINE_BYTES - 1,
                 };
                 let cached = self.is_cached(access.operation, access.past_l1, access.read_only);
-                let noted = !self.rules.elsewhere.any();
-                Memo::in_global_rows(access, rows, phases, price, [cached, noted])
+                Memo::in_global_rows(access, rows, phases, price, cached)
             }
         }
     }

@@ -205,9 +205,7 @@ impl Memo {
     }
 
     /// Creates the memo of an access to global memory from 5.0 on. None if it counts as irregular.
-    ///
-    /// `noted` says whether its repetitions may be noted, rather than each be looked up.
-    pub(super) fn global(access: &SteadyAccess, cached: bool, noted: bool, level: Level) -> Option<Self> {
+    pub(super) fn global(access: &SteadyAccess, cached: bool, level: Level) -> Option<Self> {
         let Layout { low, sectors, steady, .. } = Layout::of(access)?;
         let traffic = if sectors != 0 {
             traffic(low, sectors, access.active.count_ones() * access.bytes)
@@ -224,7 +222,7 @@ impl Memo {
         // One address is in one sector, wherever in its line.
         let phases = if access.step == 0 { 0 } else { LINE_BYTES - 1 };
         let mut memo = Self::new(access, phases, Price::Memory { traffic, turns });
-        if noted && access.active == u32::MAX && matches!(path, Path::Cached | Path::Stored) {
+        if access.active == u32::MAX && matches!(path, Path::Cached | Path::Stored) {
             memo.tally.phase = memo.phase;
         }
         Some(Self { low: low.wrapping_sub(access.base), sectors, path, cached, ..memo })
@@ -244,7 +242,7 @@ impl Memo {
         rows: Rows,
         phase_mask: u64,
         price: Price,
-        [cached, noted]: [bool; 2],
+        cached: bool,
     ) -> Self {
         let path = match access.operation {
             Operation::Load if cached => Path::CachedRows,
@@ -252,7 +250,7 @@ impl Memo {
             _ => Path::None,
         };
         let mut memo = Self { cached, path, ..Self::in_rows(access, rows, phase_mask, price) };
-        if noted && path != Path::None {
+        if path != Path::None {
             memo.tally.phase = memo.phase;
         }
         memo
@@ -295,6 +293,22 @@ impl Memo {
     #[inline(always)]
     pub(super) fn low(&self, base: u64) -> u64 {
         base.wrapping_add(self.low)
+    }
+
+    /// Returns the load or the store that a repetition is, by its base.
+    pub(super) fn access(&self, base: u64) -> SteadyAccess {
+        let operation = if self.path.ways()[1] { Operation::Store } else { Operation::Load };
+        SteadyAccess {
+            base,
+            step: self.tally.step,
+            active: self.lanes as u32,
+            bytes: (self.lanes >> 32) as u32 & 0xFF,
+            space: Space::Global,
+            operation,
+            read_only: false,
+            past_l1: false,
+            strong: false,
+        }
     }
 
     /// Returns the first group of a repetition, and the sectors of that group and of the next, in the lower and upper half.

@@ -118,20 +118,32 @@ impl Trails {
         self.find(address).map(|range| range.first + ((address - range.start) / PAGE_BYTES) as u32)
     }
 
-    /// Records a warp's request. No lane's access spans pages, since ranges are aligned to the size of accesses.
-    #[inline(never)]
-    pub(super) fn note(&mut self, warp: u32, addresses: &Addresses, active: u32, written: bool) {
+    /// Records a warp's request by its lowest and its highest address. Returns false if these do not tell its pages.
+    #[inline(always)]
+    pub(super) fn note_span(&mut self, warp: u32, [low, high]: [u64; 2], written: bool) -> bool {
         if self.warps.len() <= warp as usize {
             self.warps.resize(warp as usize + 1, Vec::new());
         }
+        let Some(range) = self.find(low) else {
+            let next = self.managed.partition_point(|range| range.end <= low);
+            return self.managed.get(next).is_none_or(|range| range.start > high);
+        };
+        let page = (low - range.start) / PAGE_BYTES;
+        let is_one = high < range.end && (high - range.start) / PAGE_BYTES == page;
+        if is_one {
+            self.push(warp, range.first + page as u32, written);
+        }
+        is_one
+    }
+
+    /// Records a warp's request. No lane's access spans pages, since ranges are aligned to the size of accesses.
+    #[inline(never)]
+    pub(super) fn note(&mut self, warp: u32, addresses: &Addresses, active: u32, written: bool) {
         let lanes = (0..32).filter(|lane| active >> lane & 1 != 0).map(|lane| addresses[lane]);
         let (low, high) =
             lanes.clone().fold((u64::MAX, 0), |(low, high), address| (low.min(address), high.max(address)));
-        if let Some(range) = self.find(low) {
-            let page = (low - range.start) / PAGE_BYTES;
-            if high < range.end && (high - range.start) / PAGE_BYTES == page {
-                return self.push(warp, range.first + page as u32, written);
-            }
+        if self.note_span(warp, [low, high], written) {
+            return;
         }
         let mut pages: Vec<u32> = lanes.filter_map(|address| self.page(address)).collect();
         pages.sort_unstable();

@@ -36,11 +36,19 @@ impl ManagedWindow {
     }
 }
 
+/// Pages whose marks lie side by side: 256 MiB.
+const CHUNK: u64 = 1 << 12;
+
+/// Marks of a page that is read, and of one that is written.
+const READ: u8 = 1;
+const WRITTEN: u8 = 2;
+
 /// The current window and the results of earlier ones.
 pub(super) struct Windows {
     partitions: [PartitionTraffic; 2],
     partition_window: Option<u64>,
-    pages: BTreeMap<u64, (bool, bool)>,
+    /// Pages that the window has touched, by their number over [`CHUNK`]: for each its [`READ`] and [`WRITTEN`].
+    pages: BTreeMap<u64, Box<[u8; CHUNK as usize]>>,
     /// Trails by window; a run may span several.
     trails: BTreeMap<u64, Vec<Trail>>,
     pub(super) managed: Vec<ManagedWindow>,
@@ -75,16 +83,22 @@ impl Windows {
 
     /// Touches a page of managed memory in the current window.
     pub(super) fn touch_page(&mut self, page: u64, read: bool, written: bool) {
-        let known = self.pages.entry(page).or_default();
-        *known = (known.0 | read, known.1 | written);
+        let chunk = self.pages.entry(page / CHUNK).or_insert_with(|| Box::new([0; CHUNK as usize]));
+        chunk[(page % CHUNK) as usize] |= if read { READ } else { 0 } | if written { WRITTEN } else { 0 };
     }
 
     /// Ends the current window of managed memory.
     pub(super) fn end_managed_window(&mut self, window: u64) {
         if !self.pages.is_empty() {
-            let pages = std::mem::take(&mut self.pages);
-            let pages = pages.into_iter().map(|(page, (read, written))| PageTouch { page, read, written });
-            self.managed.push(ManagedWindow { window, pages: pages.collect(), trails: Vec::new() });
+            let mut pages = Vec::new();
+            for (number, chunk) in std::mem::take(&mut self.pages) {
+                let touched = (number * CHUNK..).zip(*chunk).filter(|(_, marks)| *marks != 0);
+                pages.extend(touched.map(|(page, marks)| {
+                    let (read, written) = (marks & READ != 0, marks & WRITTEN != 0);
+                    PageTouch { page, read, written }
+                }));
+            }
+            self.managed.push(ManagedWindow { window, pages, trails: Vec::new() });
         }
     }
 

@@ -1,9 +1,11 @@
-//! Templates change no counter.
+//! Templates change no counter, nor do notes.
 
 use super::*;
 use crate::cards::{BlockShape, Occupancy, find};
 use crate::count::group::Group;
-use crate::count::{CounterObservation, L2State, LaunchCounters, LaunchShape, SiteFacts};
+use crate::count::{
+    CounterObservation, Finished, L2State, LaunchCounters, LaunchShape, Placement, Range, SiteFacts,
+};
 use crate::observe::{At, MOST_NOTES, Observation, Observer, Operation, Rows, Site, Space, SteadyAccess};
 use std::sync::Arc;
 
@@ -45,15 +47,35 @@ fn access(observer: &mut CounterObserver, at: At, access: &SteadyAccess, rows: O
     run.notes.count += 1;
 }
 
+/// Reports an access by its addresses, so that nothing is noted.
+fn access_by_lanes(observer: &mut CounterObserver, at: At, access: &SteadyAccess, rows: Option<Rows>) {
+    observer.access(at, &access.with(&access.addresses_in(rows)));
+}
+
+/// How accesses are reported.
+type Report = fn(&mut CounterObserver, At, &SteadyAccess, Option<Rows>);
+
 /// Counts a launch whose warps take these steps, interleaved at barriers.
 ///
 /// Returns its counters, the groups requested from L2, and the number of blocks that repeated a template. Blocks before `wait` become none.
 fn counted(wait: u32, does: &dyn Fn(u64, u32) -> Vec<Does>) -> (LaunchCounters, Vec<Group>, u64) {
+    let (finished, groups, repeated) = counted_as(access, wait, &[], does);
+    (finished.counters, groups, repeated)
+}
+
+/// Does the same in memory with these ranges, with accesses reported in this way.
+fn counted_as(
+    report: Report,
+    wait: u32,
+    ranges: &[Range],
+    does: &dyn Fn(u64, u32) -> Vec<Does>,
+) -> (Finished, Vec<Group>, u64) {
     let card = find("h200").expect("the card");
     let shape = BlockShape { threads: 32 * WARPS, registers: 16, shared_bytes: 0 };
     let occupancy = Occupancy::new(&card.limits(), shape).expect("it fits");
     let facts = Arc::new(SiteFacts::of(&[]));
     let shape = LaunchShape::new([BLOCKS as u32, 1, 1], [32 * WARPS, 1, 1], occupancy, facts);
+    let shape = LaunchShape { ranges: ranges.to_vec(), ..shape };
     let counters = CounterObservation::new(shape, L2State::new(card));
     let mut observer = counters.begin(0);
     observer.run.replays.wait = wait;
@@ -87,7 +109,7 @@ fn counted(wait: u32, does: &dyn Fn(u64, u32) -> Vec<Does>) -> (LaunchCounters, 
                         past_l1: false,
                         strong: false,
                     };
-                    access(&mut observer, At::new(block, warp, Site(site)), &asked, rows);
+                    report(&mut observer, At::new(block, warp, Site(site)), &asked, rows);
                 }
             }
             observer.barrier(At::new(block, 0, Site(0)), 0, WARPS.into());
@@ -98,7 +120,7 @@ fn counted(wait: u32, does: &dyn Fn(u64, u32) -> Vec<Does>) -> (LaunchCounters, 
     observer.run_ends();
     let groups = observer.run.groups.clone();
     counters.end(observer);
-    (counters.finish().counters, groups, repeated)
+    (counters.finish(), groups, repeated)
 }
 
 /// Asserts that templates change no counter and no group, and that at least `least` blocks repeated one.
@@ -227,4 +249,46 @@ fn another_template_follows_one_that_no_longer_serves() {
         let turned = own(X, block, WARPS - 1 - warp);
         if block < 20 { vec![Loads(0, x)] } else { vec![Loads(0, turned), Stores(1, turned)] }
     });
+}
+
+#[test]
+fn notes_of_memory_elsewhere_count_as_its_addresses() {
+    // Half of `x` is elsewhere, from within a group on; rows of `y` straddle lines, and every fifth block leaves both.
+    let does = |block: u64, warp: u32| {
+        let [x, y] = [X, Y].map(|array| own(array, block * 37 % BLOCKS, warp));
+        match block % 5 {
+            0 => vec![Loads(0, 3 * Y + x), Stores(1, 3 * Y + y)],
+            _ => vec![
+                Loads(0, x),
+                Loads(2, y + 4),
+                LoadsRows(3, x),
+                Loads(0, x + 65_472),
+                Waits,
+                Stores(1, y + 64),
+            ],
+        }
+    };
+    let half = BLOCKS * u64::from(WARPS) * 64;
+    let placements = [Placement::Managed, Placement::Host, Placement::Linked, Placement::Peer];
+    for (first, second) in placements.into_iter().flat_map(|one| placements.map(|two| (one, two))) {
+        let ranges = [
+            Range { addresses: X + half + 128..X + (1 << 20), placement: first },
+            Range { addresses: Y..Y + (1 << 20), placement: second },
+        ];
+        let (noted, groups, repeated) = counted_as(access, 0, &ranges, &does);
+        let (by_lanes, all_groups, _) = counted_as(access_by_lanes, u32::MAX, &ranges, &does);
+        assert_eq!(groups, all_groups, "{first:?}, {second:?}");
+        assert_eq!(noted.counters, by_lanes.counters, "{first:?}, {second:?}");
+        assert_eq!(noted.managed, by_lanes.managed, "{first:?}, {second:?}");
+        assert_eq!(repeated, 0, "no block that stays with the card's memory repeats the one before");
+        let is_managed = [first, second].contains(&Placement::Managed);
+        assert_eq!(noted.managed.is_empty(), !is_managed);
+    }
+    // A range that the kernel stays clear of changes nothing, and templates serve as without one.
+    let streams = |block: u64, warp: u32| vec![Loads(0, own(X, block, warp)), Stores(1, own(Y, block, warp))];
+    let clear = [Range { addresses: 4 * Y..5 * Y, placement: Placement::Host }];
+    let (near, groups, repeated) = counted_as(access, 0, &clear, &streams);
+    let (alone, all_groups, _) = counted(u32::MAX, &streams);
+    assert_eq!((near.counters, groups), (alone, all_groups));
+    assert!(repeated >= BLOCKS - 4, "{repeated} blocks of {BLOCKS} repeated the template");
 }

@@ -1,0 +1,122 @@
+//! Notes requests to memory that is not the card's own, one by one and in their order.
+//!
+//! Pages of managed memory migrate in the order in which warps touch them ([`trails`](super::trails)), and memory of the host or of another
+//! card is reached over a link ([`host_pages`](super::host_pages), [`peer_stores`](super::peer_stores)). For nearly all requests the lowest
+//! and the highest address tell all of this; only those of lanes far apart are looked at lane by lane.
+//!
+//! For example, a warp that loads a row of `f32` from byte 65,472 of a managed array on touches its pages 0 and 1, so its trail gets two
+//! steps. From byte 65,408 on it touches page 0 alone, as the first and the last lane tell.
+
+use super::observer::CounterObserver;
+use super::rows::InRows;
+use super::run::Run;
+use super::shape::Elsewhere;
+use super::steady::{Memo, Path};
+use crate::observe::{Access, At, Note, Operation, Rows, Site, SteadyAccess, Tally};
+
+impl CounterObserver {
+    /// Notes a request to global memory if it may be to memory that is not the card's own.
+    #[inline(always)]
+    pub(super) fn note_elsewhere(&mut self, at: At, access: &Access<'_>) {
+        if self.rules.elsewhere.is_among(access.addresses) {
+            self.note_near(at, access);
+        } else {
+            self.run.host_pages.leave();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_near(&mut self, at: At, access: &Access<'_>) {
+        let run = &mut *self.run;
+        run.elsewhere = true;
+        if run.trails.any() {
+            let written = access.operation != Operation::Load;
+            run.trails.note(at.warp(), access.addresses, access.active, written);
+        }
+        if run.peer_stores.any() && access.operation != Operation::Load {
+            let is_atomic = access.operation.is_atomic();
+            run.peer_stores.note(access.addresses, (access.active, access.bytes), is_atomic);
+        }
+        if run.host_pages.any() {
+            let window = self.block / self.rules.cut.window;
+            let first = access.addresses[(access.active.trailing_zeros() & 31) as usize];
+            run.host_pages.note(window, at.warp(), first);
+        }
+    }
+
+    /// Notes a repetition of its site's memo, which is not [far](Path::Far), as [`note_elsewhere`](Self::note_elsewhere) does.
+    #[inline(never)]
+    pub(super) fn note_steady_elsewhere(&mut self, at: At, access: &SteadyAccess) {
+        let first = access.address(access.active.trailing_zeros());
+        let last = access.address(31 - access.active.leading_zeros());
+        let run = &mut *self.run;
+        // All lanes are within 1 KiB.
+        if !self.rules.elsewhere.is_near(first) && !self.rules.elsewhere.is_near(last) {
+            return run.host_pages.leave();
+        }
+        run.elsewhere = true;
+        let written = access.operation != Operation::Load;
+        if run.trails.any() && !run.trails.note_span(at.warp(), [first.min(last), first.max(last)], written) {
+            run.trails.note(at.warp(), &access.addresses(), access.active, written);
+        }
+        if run.peer_stores.any() && written {
+            let is_atomic = access.operation.is_atomic();
+            run.peer_stores.note(&access.addresses(), (access.active, access.bytes), is_atomic);
+        }
+        if run.host_pages.any() {
+            run.host_pages.note(self.block / self.rules.cut.window, at.warp(), first);
+            if run.memos.at(at.site().0).price.straddles() {
+                run.host_pages.note_split(written);
+            }
+        }
+    }
+
+    /// Notes a repetition of its site's memo of rows, likewise.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_rows_elsewhere(&mut self, at: At, access: &SteadyAccess, rows: Rows) {
+        self.note_elsewhere(at, &access.with(&rows.addresses(access.base, access.step)));
+        if self.run.memos.at(at.site().0).price.straddles() {
+            self.run.host_pages.note_split(access.operation != Operation::Load);
+        }
+    }
+
+    /// Returns true if one of the first notes may be of memory that is not the card's own.
+    pub(super) fn are_near(&mut self, count: usize) -> bool {
+        let Self { rules, run, .. } = self;
+        let Run { notes, memos, .. } = &mut **run;
+        notes.notes[..count].iter().any(|note| memos.at(note.site).is_near(&rules.elsewhere, note.base))
+    }
+
+    /// Notes those of the first notes that may be of memory that is not the card's own.
+    #[inline(never)]
+    pub(super) fn note_notes_elsewhere(&mut self, count: usize) {
+        for index in 0..count {
+            let Note { base, site, warp } = self.run.notes.notes[index];
+            let memo = self.run.memos.at(site);
+            if memo.is_near(&self.rules.elsewhere, base) {
+                let (at, access) = (At::new(self.block, warp, Site(site)), memo.access(base));
+                match memo.path {
+                    Path::CachedRows | Path::StoredRows => {
+                        let rows = memo.rows();
+                        self.note_rows_elsewhere(at, &access, rows);
+                    }
+                    _ => self.note_steady_elsewhere(at, &access),
+                }
+            }
+        }
+    }
+}
+
+impl Memo {
+    /// Returns true if a repetition in global memory that is not [far](Path::Far) may be to memory that is not the card's own.
+    #[inline(always)]
+    pub(super) fn is_near(&self, elsewhere: &Elsewhere, base: u64) -> bool {
+        if self.tally.pitch == Tally::NO_ROWS {
+            return elsewhere.is_near(self.low(base));
+        }
+        let (low, high) = InRows { base, step: self.tally.step, rows: self.rows() }.span();
+        elsewhere.is_between(low, high)
+    }
+}
