@@ -10,9 +10,30 @@
 use super::observer::CounterObserver;
 use super::rows::InRows;
 use super::run::Run;
-use super::shape::Elsewhere;
+use super::shape::{Elsewhere, Range};
 use super::steady::{Memo, Path};
 use crate::observe::{Access, At, Note, Operation, Rows, Site, SteadyAccess, Tally};
+use std::ops;
+use std::sync::Arc;
+
+/// The ranges of memory that is not the card's own. [`Elsewhere`] is their span, in which the card's own memory may lie as well: a program
+/// may take pinned memory, memory of the card and pinned memory again.
+#[derive(Clone, Debug)]
+pub(super) struct Places(Arc<[ops::Range<u64>]>);
+
+impl Places {
+    pub(super) fn of(ranges: &[Range]) -> Self {
+        let from = |range: &Range| range.addresses.start.saturating_sub(Elsewhere::MARGIN);
+        Self(ranges.iter().map(|range| from(range)..range.addresses.end).collect())
+    }
+
+    /// Returns true if one of the ranges, or the margin before it, has an address from the lowest to the highest.
+    #[inline(always)]
+    fn meet(&self, low: u64, high: u64) -> bool {
+        let next = self.0.partition_point(|range| range.end <= low);
+        self.0.get(next).is_some_and(|range| range.start <= high)
+    }
+}
 
 impl CounterObserver {
     /// Notes a request to global memory if it may be to memory that is not the card's own.
@@ -50,14 +71,14 @@ impl CounterObserver {
     pub(super) fn note_steady_elsewhere(&mut self, at: At, access: &SteadyAccess) {
         let first = access.address(access.active.trailing_zeros());
         let last = access.address(31 - access.active.leading_zeros());
+        let (low, high) = (first.min(last), first.max(last));
         let run = &mut *self.run;
-        // All lanes are within 1 KiB.
-        if !self.rules.elsewhere.is_near(first) && !self.rules.elsewhere.is_near(last) {
+        if !self.rules.elsewhere.is_between(low, high) || !run.places.meet(low, high) {
             return run.host_pages.leave();
         }
         run.elsewhere = true;
         let written = access.operation != Operation::Load;
-        if run.trails.any() && !run.trails.note_span(at.warp(), [first.min(last), first.max(last)], written) {
+        if run.trails.any() && !run.trails.note_span(at.warp(), [low, high], written) {
             run.trails.note(at.warp(), &access.addresses(), access.active, written);
         }
         if run.peer_stores.any() && written {
@@ -85,8 +106,9 @@ impl CounterObserver {
     /// Returns true if one of the first notes may be of memory that is not the card's own.
     pub(super) fn are_near(&mut self, count: usize) -> bool {
         let Self { rules, run, .. } = self;
-        let Run { notes, memos, .. } = &mut **run;
-        notes.notes[..count].iter().any(|note| memos.at(note.site).is_near(&rules.elsewhere, note.base))
+        let Run { notes, memos, places, .. } = &mut **run;
+        let is_near = |note: &Note| memos.at(note.site).is_near(&rules.elsewhere, places, note.base);
+        notes.notes[..count].iter().any(is_near)
     }
 
     /// Notes those of the first notes that may be of memory that is not the card's own.
@@ -94,8 +116,9 @@ impl CounterObserver {
     pub(super) fn note_notes_elsewhere(&mut self, count: usize) {
         for index in 0..count {
             let Note { base, site, warp } = self.run.notes.notes[index];
-            let memo = self.run.memos.at(site);
-            if memo.is_near(&self.rules.elsewhere, base) {
+            let Run { memos, places, .. } = &mut *self.run;
+            let memo = memos.at(site);
+            if memo.is_near(&self.rules.elsewhere, places, base) {
                 let (at, access) = (At::new(self.block, warp, Site(site)), memo.access(base));
                 match memo.path {
                     Path::CachedRows | Path::StoredRows => {
@@ -112,11 +135,29 @@ impl CounterObserver {
 impl Memo {
     /// Returns true if a repetition in global memory that is not [far](Path::Far) may be to memory that is not the card's own.
     #[inline(always)]
-    pub(super) fn is_near(&self, elsewhere: &Elsewhere, base: u64) -> bool {
+    pub(super) fn is_near(&self, elsewhere: &Elsewhere, places: &Places, base: u64) -> bool {
         if self.tally.pitch == Tally::NO_ROWS {
-            return elsewhere.is_near(self.low(base));
+            let low = self.low(base);
+            return elsewhere.is_near(low) && places.meet(low, low);
         }
         let (low, high) = InRows { base, step: self.tally.step, rows: self.rows() }.span();
-        elsewhere.is_between(low, high)
+        elsewhere.is_between(low, high) && places.meet(low, high)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::count::shape::Placement;
+
+    #[test]
+    fn places_meet_what_lies_in_them_or_close_before() {
+        let range = |addresses| Range { addresses, placement: Placement::Host };
+        let places = Places::of(&[range(10_000..20_000), range(50_000..60_000)]);
+        let margin = Elsewhere::MARGIN;
+        assert!(!places.meet(0, 10_000 - margin - 1) && places.meet(0, 10_000 - margin));
+        assert!(places.meet(19_999, 19_999) && !places.meet(20_000, 50_000 - margin - 1));
+        assert!(places.meet(20_000, 55_000) && places.meet(0, 70_000) && !places.meet(60_000, 70_000));
+        assert!(!Places::of(&[]).meet(0, u64::MAX));
     }
 }

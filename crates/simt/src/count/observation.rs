@@ -6,6 +6,7 @@ use super::host_pages::{self, HostPages, OfHost};
 use super::hottest::Hottest;
 use super::l2::L2State;
 use super::merged::Merged;
+use super::near::Places;
 use super::observer::CounterObserver;
 use super::peer_stores::{self, PeerStores};
 use super::run::{Run, Totals};
@@ -48,6 +49,7 @@ pub struct CounterObservation {
     /// Workers' records, waiting for their next run.
     pool: Mutex<Vec<Box<Run>>>,
     merged: Mutex<Merged>,
+    places: Places,
     /// Managed memory, for workers that record trails.
     managed: Arc<[Numbered]>,
     /// The host's memory, for workers that count accesses to it.
@@ -103,6 +105,7 @@ impl CounterObservation {
             sample,
             rules,
             pool: Mutex::default(),
+            places: Places::of(&shape.ranges),
             managed: trails::managed(&shape.ranges),
             of_host: host_pages::of_host(&shape.ranges),
             of_peers: peer_stores::of_peers(&shape.ranges),
@@ -168,7 +171,15 @@ impl CounterObservation {
         let of_peers = self.of_peers.clone();
         let (managed, of_host) = (self.managed.clone(), self.of_host.clone());
         let recorder = Recorder::new(self.sample.clone());
-        Run::new(&self.rules, managed, of_host, of_peers, Arc::clone(&self.shape.facts), recorder)
+        Run::new(
+            &self.rules,
+            self.places.clone(),
+            managed,
+            of_host,
+            of_peers,
+            Arc::clone(&self.shape.facts),
+            recorder,
+        )
     }
 }
 

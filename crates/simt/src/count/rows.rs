@@ -107,7 +107,8 @@ impl CounterObserver {
             let addresses = rows.addresses(access.base, access.step);
             self.note_worst(at, &access.with(&addresses));
         }
-        if is_global && self.run.memos.at(at.site().0).is_near(&self.rules.elsewhere, access.base) {
+        let Run { memos, places, .. } = &mut *self.run;
+        if is_global && memos.at(at.site().0).is_near(&self.rules.elsewhere, places, access.base) {
             self.note_rows_elsewhere(at, access, rows);
         }
     }

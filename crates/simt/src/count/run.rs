@@ -16,6 +16,7 @@ use super::facts::SiteFacts;
 use super::group::{Group, Tally};
 use super::host_pages::{HostPages, OfHost};
 use super::hottest::{BLOCKS_OF_SPAN, Hottest};
+use super::near::Places;
 use super::peer_stores::PeerStores;
 use super::replays::Replays;
 use super::shape::Rules;
@@ -88,6 +89,8 @@ pub(super) struct Run {
     /// Instructions of each block that has ended.
     pub(super) blocks: Vec<u64>,
     pub(super) memory: BlockMemory,
+    /// Memory that is not the card's own.
+    pub(super) places: Places,
     /// True if the current block may have accessed memory that is not the card's own.
     pub(super) elsewhere: bool,
     /// Groups that blocks touched, block after block.
@@ -112,6 +115,7 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn new(
         rules: &Rules,
+        places: Places,
         managed: Arc<[Numbered]>,
         of_host: Arc<[OfHost]>,
         of_peers: Arc<[Range<u64>]>,
@@ -130,6 +134,7 @@ impl Run {
             groups: Vec::new(),
             parts: Vec::new(),
             partitions: Vec::new(),
+            places,
             elsewhere: false,
             trails: Trails::new(managed),
             host_pages: HostPages::new(of_host),

@@ -165,7 +165,7 @@ pub(super) struct Elsewhere {
 impl Elsewhere {
     /// Bytes before the first range at which its span begins: a repetition's sectors reach no further from its lowest
     /// address, and no group that begins further away reaches into the range.
-    const MARGIN: u64 = 2 << GROUP_SHIFT;
+    pub(super) const MARGIN: u64 = 2 << GROUP_SHIFT;
 
     fn of(ranges: &[Range]) -> Self {
         let first = ranges.iter().map(|range| range.addresses.start).min();

@@ -284,11 +284,19 @@ fn notes_of_memory_elsewhere_count_as_its_addresses() {
         let is_managed = [first, second].contains(&Placement::Managed);
         assert_eq!(noted.managed.is_empty(), !is_managed);
     }
-    // A range that the kernel stays clear of changes nothing, and templates serve as without one.
+}
+
+#[test]
+fn ranges_that_a_kernel_stays_clear_of_change_nothing() {
     let streams = |block: u64, warp: u32| vec![Loads(0, own(X, block, warp)), Stores(1, own(Y, block, warp))];
-    let clear = [Range { addresses: 4 * Y..5 * Y, placement: Placement::Host }];
-    let (near, groups, repeated) = counted_as(access, 0, &clear, &streams);
     let (alone, all_groups, _) = counted(u32::MAX, &streams);
-    assert_eq!((near.counters, groups), (alone, all_groups));
-    assert!(repeated >= BLOCKS - 4, "{repeated} blocks of {BLOCKS} repeated the template");
+    let pinned = |addresses| Range { addresses, placement: Placement::Host };
+    for ranges in [
+        vec![pinned(4 * Y..5 * Y)],
+        vec![pinned(4096..X - 4096), pinned(Y / 2..Y / 2 + 4096), pinned(4 * Y..5 * Y)],
+    ] {
+        let (clear, groups, repeated) = counted_as(access, 0, &ranges, &streams);
+        assert_eq!((&clear.counters, &groups), (&alone, &all_groups));
+        assert!(repeated >= BLOCKS - 4, "{repeated} blocks of {BLOCKS} repeated the template");
+    }
 }
