@@ -14,12 +14,11 @@ use super::shape::{Elsewhere, Range};
 use super::steady::{Memo, Path};
 use crate::observe::{Access, At, Note, Operation, Rows, Site, SteadyAccess, Tally};
 use std::ops;
-use std::sync::Arc;
 
 /// The ranges of memory that is not the card's own. [`Elsewhere`] is their span, in which the card's own memory may lie as well: a program
 /// may take pinned memory, memory of the card and pinned memory again.
-#[derive(Clone, Debug)]
-pub(super) struct Places(Arc<[ops::Range<u64>]>);
+#[derive(Debug)]
+pub(super) struct Places(Box<[ops::Range<u64>]>);
 
 impl Places {
     pub(super) fn of(ranges: &[Range]) -> Self {
@@ -78,28 +77,29 @@ impl CounterObserver {
         }
         run.elsewhere = true;
         let written = access.operation != Operation::Load;
-        if run.trails.any() && !run.trails.note_span(at.warp(), [low, high], written) {
-            run.trails.note(at.warp(), &access.addresses(), access.active, written);
-        }
-        if run.peer_stores.any() && written {
-            let is_atomic = access.operation.is_atomic();
-            run.peer_stores.note(&access.addresses(), (access.active, access.bytes), is_atomic);
-        }
-        if run.host_pages.any() {
+        let by_lanes = run.peer_stores.any() && written
+            || run.trails.any() && !run.trails.note_span(at.warp(), [low, high], written);
+        if by_lanes {
+            self.note_near(at, &access.with(&access.addresses()));
+        } else if run.host_pages.any() {
             run.host_pages.note(self.block / self.rules.cut.window, at.warp(), first);
-            if run.memos.at(at.site().0).price.straddles() {
-                run.host_pages.note_split(written);
-            }
         }
+        self.note_split(at, access.operation);
     }
 
-    /// Notes a repetition of its site's memo of rows, likewise.
+    /// Notes a repetition of its site's memo that is far or in rows, likewise.
     #[cold]
     #[inline(never)]
-    pub(super) fn note_rows_elsewhere(&mut self, at: At, access: &SteadyAccess, rows: Rows) {
-        self.note_elsewhere(at, &access.with(&rows.addresses(access.base, access.step)));
+    pub(super) fn note_lanes_elsewhere(&mut self, at: At, access: &SteadyAccess, rows: Option<Rows>) {
+        self.note_elsewhere(at, &access.with(&access.addresses_in(rows)));
+        self.note_split(at, access.operation);
+    }
+
+    /// Notes that a repetition straddles lines, if its price says so.
+    #[inline(always)]
+    fn note_split(&mut self, at: At, operation: Operation) {
         if self.run.memos.at(at.site().0).price.straddles() {
-            self.run.host_pages.note_split(access.operation != Operation::Load);
+            self.run.host_pages.note_split(operation != Operation::Load);
         }
     }
 
@@ -123,7 +123,7 @@ impl CounterObserver {
                 match memo.path {
                     Path::CachedRows | Path::StoredRows => {
                         let rows = memo.rows();
-                        self.note_rows_elsewhere(at, &access, rows);
+                        self.note_lanes_elsewhere(at, &access, Some(rows));
                     }
                     _ => self.note_steady_elsewhere(at, &access),
                 }

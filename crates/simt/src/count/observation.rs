@@ -49,7 +49,6 @@ pub struct CounterObservation {
     /// Workers' records, waiting for their next run.
     pool: Mutex<Vec<Box<Run>>>,
     merged: Mutex<Merged>,
-    places: Places,
     /// Managed memory, for workers that record trails.
     managed: Arc<[Numbered]>,
     /// The host's memory, for workers that count accesses to it.
@@ -105,7 +104,6 @@ impl CounterObservation {
             sample,
             rules,
             pool: Mutex::default(),
-            places: Places::of(&shape.ranges),
             managed: trails::managed(&shape.ranges),
             of_host: host_pages::of_host(&shape.ranges),
             of_peers: peer_stores::of_peers(&shape.ranges),
@@ -173,7 +171,7 @@ impl CounterObservation {
         let recorder = Recorder::new(self.sample.clone());
         Run::new(
             &self.rules,
-            self.places.clone(),
+            Places::of(&self.shape.ranges),
             managed,
             of_host,
             of_peers,

@@ -177,19 +177,17 @@ impl CounterObserver {
     #[inline(never)]
     fn look(&mut self, at: At, access: &SteadyAccess) {
         let memo = self.run.memos.at(at.site().0);
-        let (is_far, straddles) = (memo.path == Path::Far, memo.price.straddles());
+        let is_far = memo.path == Path::Far;
         if memo.must_look(at) {
             self.note_worst(at, &access.with(&access.addresses()));
         }
         if access.space != Space::Global || !self.rules.elsewhere.any() {
             return;
         }
-        if !is_far {
-            return self.note_steady_elsewhere(at, access);
-        }
-        self.note_elsewhere(at, &access.with(&access.addresses()));
-        if straddles {
-            self.run.host_pages.note_split(access.operation != Operation::Load);
+        if is_far {
+            self.note_lanes_elsewhere(at, access, None);
+        } else {
+            self.note_steady_elsewhere(at, access);
         }
     }
 

@@ -109,7 +109,7 @@ impl CounterObserver {
         }
         let Run { memos, places, .. } = &mut *self.run;
         if is_global && memos.at(at.site().0).is_near(&self.rules.elsewhere, places, access.base) {
-            self.note_rows_elsewhere(at, access, rows);
+            self.note_lanes_elsewhere(at, access, Some(rows));
         }
     }
 

@@ -52,7 +52,7 @@ fn access_by_lanes(observer: &mut CounterObserver, at: At, access: &SteadyAccess
     observer.access(at, &access.with(&access.addresses_in(rows)));
 }
 
-/// How accesses are reported.
+/// A function that reports an access.
 type Report = fn(&mut CounterObserver, At, &SteadyAccess, Option<Rows>);
 
 /// Counts a launch whose warps take these steps, interleaved at barriers.
