@@ -16,33 +16,37 @@
 //! | tiled transpose | 8.7 (13) | 2.52 | 5.9 (6.2) | 1.19 |
 //! | tiled product | 24.3 (40) | 2.81 | 20.9 (36) | 2.51 |
 //! | geometric mean | 14.1 | 2.54 | 11.6 | 1.70 |
-//! | `stride_32` | 1.80 (2.4) | | 0.91 (1.4) | |
-//! | gather, 128 MB | 0.63 (2.3) | 0.38 | 0.54 (2.1) | 0.14 |
-//! | gather, 256 KB | 1.91 (16) | 1.03 | 1.41 (11) | 0.43 |
-//! | random rows | 3.73 (6.1) | 2.05 | 3.15 (10) | 1.32 |
-//! | histogram | 1.59 (4.6) | 0.35 | 0.99 (1.9) | 0.16 |
-//! | geometric mean | 1.67 (4.8) | | 1.17 (3.7) | |
+//! | `stride_32` | 1.92 (2.4) | | 0.91 (1.4) | |
+//! | gather, 128 MB | 0.64 (2.3) | 0.38 | 0.54 (2.1) | 0.14 |
+//! | gather, 256 KB | 1.97 (16) | 1.03 | 1.41 (11) | 0.43 |
+//! | random rows | 5.32 (8.9) | 2.05 | 3.15 (10) | 1.32 |
+//! | histogram | 1.62 (5.0) | 0.35 | 0.99 (1.9) | 0.16 |
+//! | geometric mean | 1.84 (5.3) | | 1.17 (3.7) | |
 //!
-//! On a busier host all of these come to half as much: random rows differ most, from 2.8 to 4.9 on the Xeon. The Xeon's in brackets and with
-//! checks are from earlier versions. An EPYC without AVX-512, before L2 had a short way for what it holds, came to 11.2 for the regular kernels
-//! and 1.16 for the irregular ones.
+//! On a busier host all of these come to half as much: random rows differ most, from 2.8 to 4.9 on the Xeon and from 3.0 to 5.3 on
+//! the EPYC. The Xeon's in brackets and with checks are from earlier versions. An EPYC without AVX-512, before L2 had a short way for what it
+//! holds, came to 11.2 for the regular kernels and 1.16 for the irregular ones.
 //!
-//! The means of regular kernels, counted and with checks, are at their aims. Over all seven kernels checks come to 1.24.
-//! Irregular kernels are not at 3 G/s: with the gather of 256 KB their mean is
-//! 2.1 (EPYC) and 1.4 (Xeon), with that of 128 MB 1.6 and 1.1. `cargo bench -p simt --bench floor` says what is in the way. In means with the
-//! gather of 256 KB, and in brackets with that of 128 MB, the Xeon's from an earlier version:
+//! The means of regular kernels, counted and with checks, are at their aims. Over all seven kernels checks come to 1.24, and to 1.5
+//! without the gather of 128 MB. Irregular kernels are not at 3 G/s: with the gather of 256 KB their mean is 2.4 (EPYC) and 1.4 (Xeon), with
+//! that of 128 MB 1.8 and 1.1. `cargo bench -p simt --bench floor` measures what is in the way. Means with the gather of 256 KB, in brackets
+//! with that of 128 MB, the least and the most of three to six runs on one day:
 //!
 //! | | EPYC | Xeon |
 //! | --- | --- | --- |
-//! | no counter | 5.0 (3.2) | 4.2 (2.7) |
-//! | and bare look-ups in two tables | 3.0 (2.2) | 3.0 (2.1) |
-//! | a loop by hand that moves the same data | 13.0 (7.8) | 14.5 (9.7) |
-//! | and the look-ups | 5.1 (3.7) | 6.4 (4.8) |
+//! | executed without counters | 5.2 to 6.5 (3.3 to 4.0) | 3.1 to 3.4 (2.0 to 2.2) |
+//! | and bare look-ups in two tables | 3.2 to 4.0 (2.3 to 2.8) | 2.1 to 2.3 (1.5 to 1.6) |
+//! | and what the counters of a request need | 2.9 to 3.6 (2.1 to 2.6) | 2.0 to 2.1 (1.4 to 1.5) |
+//! | a loop by hand that moves the same data | 13 to 15 (7.9 to 9.2) | 11 (7.2 to 7.3) |
+//! | and the look-ups | 5.4 to 6.5 (3.9 to 4.6) | 4.3 to 4.5 (3.3 to 3.4) |
 //!
-//! These add up times. `stride_32` is above its sum, 1.35 G/s, since what a warp needs next is fetched while the one before is counted. By hand
-//! the random rows take a fifth of the time, for the same reason, and the histogram a seventh to a thirteenth, without atomic operations. Beyond
-//! that, what counts is far from its floor where lanes are scattered: of the gather of 256 KB, a lane takes 5 ns in L1, 2 ns in L2, and 1.2 ns
-//! for the network that sorts it, on the EPYC.
+//! So 3 G/s is out of reach on the Xeon, where execution alone takes nearly all of that time. On the EPYC it is the sum of execution and of
+//! passes written by hand, over addresses listed beforehand in the order in which they are needed. On a quieter day the Xeon executed without
+//! counters at 4.2 G/s, and at 3.0 with the look-ups.
+//!
+//! These add up times. `stride_32` is above its sum, 1.5 G/s, since what a warp needs next is fetched while the one before is counted; by
+//! hand, without a warp or a counter, it comes to 2.2. Beyond that, what counts is far from its floor where lanes are scattered: of the
+//! gather of 256 KB, a lane takes 5 ns in L1, 1.3 ns in L2, and 1.3 ns for the network that sorts it, on the EPYC.
 //!
 //! Two workers on the Xeon: 1.90 times one in arithmetic, 1.92 in barriers, 1.95 in divergence, 1.97 in `saxpy` counted, 2.1 in `stride_32`
 //! counted. `saxpy` without counters, whose launch takes a millisecond, comes to 1.6.

@@ -1,7 +1,7 @@
 //! The least that exact counting can cost: the figures of irregular kernels if counting were two tables and nothing else.
 //!
-//! `cargo bench -p simt --bench floor`. For each kernel it prints thread-instructions per second without counters, with the floor, by hand,
-//! and by hand with the floor's pass; then the geometric means, of all kernels and of those with one gather. The floor of a kernel is its
+//! `cargo bench -p simt --bench floor`. For each kernel it prints thread-instructions per second without counters, with the floor, with
+//! counters, by hand, and by hand with the floor's pass; then the geometric means, of all kernels and of those with one gather. The floor of a kernel is its
 //! execution without counters, and after it a pass over the same accesses that does, for each sector of a request, what no exact model of
 //! the caches can leave out:
 //!
@@ -11,6 +11,13 @@
 //! The pass has the sectors in a list, sums in registers, no branches, and all entries of L2 are fetched 64 look-ups ahead. It sorts nothing,
 //! forgets what collides, and knows no banks, pages, writes or classes of lines: real counting needs more. Times of execution and of the pass are
 //! added: a program that fetches what a warp needs while it counts the one before takes less, as ours does of `stride_32`.
+//!
+//! *Counters* adds a second pass, over the requests whose lanes are scattered, for what no exact counter of a request can leave out:
+//!
+//! 3. Sort the words of the lanes, eight requests at once, and count the distinct sectors and lines, or the rounds of an atomic.
+//! 4. Of an atomic, add each lane to the table of words, and each sector to that of sectors: which address is hit most often.
+//!
+//! This pass, too, has the words in the order in which it needs them. It takes AVX2; without it the column repeats the floor.
 //!
 //! *By hand* is a loop of Rust for each kernel, which loads and stores what its threads do, with the lines that it will read fetched 64 threads
 //! ahead, and knows nothing of warps, bounds, or instructions: what the host takes to move the data.
@@ -44,8 +51,16 @@ type Accesses = fn(thread: u32, touch: &mut dyn FnMut(u64));
 /// Does what all threads do to the two arrays.
 type ByHand = fn(x: &mut [u32], y: &mut [u32]);
 
-/// Kernels by name: the one to launch, its step, its accesses, and the same by hand.
-const KERNELS: [(&str, &str, u32, Accesses, ByHand); 5] = [
+/// What the lanes of a warp do at scattered words: the word of each thread.
+#[derive(Clone, Copy)]
+enum Scattered {
+    Nothing,
+    Loads(fn(thread: u32) -> u32),
+    Atomics(fn(thread: u32) -> u32),
+}
+
+/// Kernels by name: the one to launch, its step, its accesses, what of them is scattered, and the same by hand.
+const KERNELS: [(&str, &str, u32, Accesses, Scattered, ByHand); 5] = [
     (
         "stride_32",
         "stride",
@@ -55,6 +70,7 @@ const KERNELS: [(&str, &str, u32, Accesses, ByHand); 5] = [
             touch(u64::from(thread) * 128);
             touch(u64::from(thread) * 128);
         },
+        Scattered::Nothing,
         |x, _| x.iter_mut().step_by(32).take(THREADS as usize).for_each(|x| *x += 1),
     ),
     (
@@ -62,6 +78,7 @@ const KERNELS: [(&str, &str, u32, Accesses, ByHand); 5] = [
         "gather",
         7,
         |thread, touch| gather(thread, 7, touch),
+        Scattered::Loads(|thread| place(thread, 7)),
         |x, y| gather_by_hand::<7>(x, y),
     ),
     (
@@ -69,6 +86,7 @@ const KERNELS: [(&str, &str, u32, Accesses, ByHand); 5] = [
         "gather",
         16,
         |thread, touch| gather(thread, 16, touch),
+        Scattered::Loads(|thread| place(thread, 16)),
         |x, y| gather_by_hand::<16>(x, y),
     ),
     (
@@ -81,6 +99,7 @@ const KERNELS: [(&str, &str, u32, Accesses, ByHand); 5] = [
                 touch(ARRAY_BYTES + u64::from(thread) * 4);
             }
         },
+        Scattered::Nothing,
         |x, y| {
             let rows = &x.as_chunks::<32>().0[..1 << 20];
             for (warp, y) in (0..THREADS / 32).zip(y.as_chunks_mut::<32>().0) {
@@ -96,6 +115,7 @@ const KERNELS: [(&str, &str, u32, Accesses, ByHand); 5] = [
         "histogram",
         1,
         |thread, touch| touch(ARRAY_BYTES + u64::from(bin(thread)) * 4),
+        Scattered::Atomics(bin),
         |_, y| (0..THREADS).for_each(|thread| y[bin(thread) as usize] += 1),
     ),
 ];
@@ -179,6 +199,182 @@ impl Caches {
     }
 }
 
+/// Words of eight requests: for each lane, those of all eight.
+type Eight = [[u32; 8]; 32];
+
+/// What counters need of scattered requests.
+#[derive(Default)]
+struct Requests {
+    /// Sums of distinct sectors, distinct lines, and rounds: the most lanes that meet at a word.
+    sums: [u64; 3],
+    words: Vec<u32>,
+    sectors: Vec<u32>,
+}
+
+impl Requests {
+    /// Counts requests, if this computer has AVX2.
+    fn count(&mut self, requests: &[Eight], are_atomics: bool) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: this computer has AVX2.
+            unsafe {
+                if are_atomics {
+                    self.count_atomics(requests);
+                } else {
+                    self.count_loads(requests);
+                }
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (requests, are_atomics);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod eight {
+    use super::{Eight, Requests};
+    use std::arch::x86_64::{
+        __m256i, _mm256_add_epi32, _mm256_and_si256, _mm256_cmpeq_epi32, _mm256_loadu_si256,
+        _mm256_max_epu32, _mm256_min_epu32, _mm256_set1_epi32, _mm256_setzero_si256, _mm256_srli_epi32,
+        _mm256_storeu_si256, _mm256_xor_si256,
+    };
+
+    /// The words of eight requests by lane.
+    type Lanes = [__m256i; 32];
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn exchange(lanes: &mut Lanes, low: usize, high: usize) {
+        let (one, other) = (lanes[low], lanes[high]);
+        lanes[low] = _mm256_min_epu32(one, other);
+        lanes[high] = _mm256_max_epu32(one, other);
+    }
+
+    /// Makes a function that merges two sorted lists, of the even and the odd places, and one that sorts (K. E. Batcher, "Sorting
+    /// networks and their applications", 1968). Halves are finished one after the other, since 16 vectors fit the registers.
+    macro_rules! network {
+        ($lanes:literal, $sort:ident and $merge:ident of $sort_half:ident and $merge_half:ident) => {
+            #[target_feature(enable = "avx2")]
+            #[inline]
+            fn $merge(lanes: &mut Lanes, from: usize, step: usize) {
+                $merge_half(lanes, from, 2 * step);
+                $merge_half(lanes, from + step, 2 * step);
+                let mut low = from + step;
+                while low < from + ($lanes - 1) * step {
+                    exchange(lanes, low, low + step);
+                    low += 2 * step;
+                }
+            }
+
+            #[target_feature(enable = "avx2")]
+            #[inline]
+            fn $sort(lanes: &mut Lanes, from: usize) {
+                $sort_half(lanes, from);
+                $sort_half(lanes, from + $lanes / 2);
+                $merge(lanes, from, 1);
+            }
+        };
+    }
+
+    network!(4, sort_4 and merge_4 of sort_2 and merge_2);
+    network!(8, sort_8 and merge_8 of sort_4 and merge_4);
+    network!(16, sort_16 and merge_16 of sort_8 and merge_8);
+    network!(32, sort_32 and merge_32 of sort_16 and merge_16);
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn merge_2(lanes: &mut Lanes, from: usize, step: usize) {
+        exchange(lanes, from, from + step);
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn sort_2(lanes: &mut Lanes, from: usize) {
+        exchange(lanes, from, from + 1);
+    }
+
+    /// Returns the words of eight requests in ascending order.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn sorted(eight: &Eight) -> Lanes {
+        let mut lanes = [_mm256_setzero_si256(); 32];
+        for (lane, words) in lanes.iter_mut().zip(eight) {
+            // SAFETY: eight words are a vector.
+            *lane = unsafe { _mm256_loadu_si256(words.as_ptr().cast()) };
+        }
+        sort_32(&mut lanes, 0);
+        lanes
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn words(vector: __m256i) -> [u32; 8] {
+        let mut words = [0; 8];
+        // SAFETY: as above.
+        unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), vector) };
+        words
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn sum(vector: __m256i) -> u64 {
+        words(vector).into_iter().map(u64::from).sum()
+    }
+
+    /// Returns all ones where two words are in the same piece of `1 << SHIFT` words.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn same<const SHIFT: i32>(one: __m256i, other: __m256i) -> __m256i {
+        let differs = _mm256_srli_epi32::<SHIFT>(_mm256_xor_si256(one, other));
+        _mm256_cmpeq_epi32(differs, _mm256_setzero_si256())
+    }
+
+    impl Requests {
+        #[target_feature(enable = "avx2")]
+        pub(super) fn count_loads(&mut self, requests: &[Eight]) {
+            for eight in requests {
+                let lanes = sorted(eight);
+                let (mut sectors, mut lines) = (_mm256_set1_epi32(32), _mm256_set1_epi32(32));
+                for pair in lanes.windows(2) {
+                    sectors = _mm256_add_epi32(sectors, same::<3>(pair[0], pair[1]));
+                    lines = _mm256_add_epi32(lines, same::<5>(pair[0], pair[1]));
+                }
+                self.sums[0] += sum(sectors);
+                self.sums[1] += sum(lines);
+            }
+        }
+
+        #[target_feature(enable = "avx2")]
+        pub(super) fn count_atomics(&mut self, requests: &[Eight]) {
+            let words_hit: &mut [u32; 256] = self.words.as_mut_slice().try_into().expect("its length");
+            let sectors_hit: &mut [u32; 32] = self.sectors.as_mut_slice().try_into().expect("its length");
+            for eight in requests {
+                let lanes = sorted(eight);
+                let one = _mm256_set1_epi32(1);
+                let (mut run, mut rounds, mut sectors) = (one, one, _mm256_set1_epi32(32));
+                let mut again = [[0; 8]; 32];
+                for lane in 1..32 {
+                    let same_sector = same::<3>(lanes[lane], lanes[lane - 1]);
+                    sectors = _mm256_add_epi32(sectors, same_sector);
+                    again[lane] = words(same_sector);
+                    run = _mm256_and_si256(run, same::<0>(lanes[lane], lanes[lane - 1]));
+                    run = _mm256_add_epi32(run, one);
+                    rounds = _mm256_max_epu32(rounds, run);
+                }
+                self.sums[0] += sum(sectors);
+                self.sums[2] += sum(rounds);
+                for (lane, again) in lanes.into_iter().zip(again) {
+                    for (word, again) in words(lane).into_iter().zip(again) {
+                        let word = word as usize % 256;
+                        words_hit[word] += 1;
+                        sectors_hit[word / 8] += 1_u32.wrapping_add(again);
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Asks for huge pages for a table that has not been written yet, whose random accesses would miss the host's TLB otherwise.
 fn in_huge_pages(table: &mut [u32]) {
     const PAGE: usize = 4096;
@@ -218,6 +414,26 @@ fn sectors(accesses: Accesses) -> Vec<Vec<u32>> {
     (0..BLOCKS).map(of_block).collect()
 }
 
+/// Returns the words of all warps, eight together.
+fn words(of_thread: fn(u32) -> u32) -> Vec<Eight> {
+    let eight = |first: u32| {
+        std::array::from_fn(|lane| {
+            std::array::from_fn(|request| of_thread((first * 8 + request as u32) * 32 + lane as u32))
+        })
+    };
+    (0..THREADS / 256).map(eight).collect()
+}
+
+/// Returns the distinct sectors of requests, each counted by itself.
+fn distinct_sectors(requests: &[Eight]) -> u64 {
+    let of_request = |eight: &Eight, request: usize| {
+        let mut sectors = eight.map(|words| words[request] / 8);
+        sectors.sort_unstable();
+        sectors.chunk_by(|one, other| one == other).count() as u64
+    };
+    requests.iter().map(|eight| (0..8).map(|request| of_request(eight, request)).sum::<u64>()).sum()
+}
+
 fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let start = Instant::now();
     let result = work();
@@ -234,17 +450,23 @@ fn array() -> Vec<u32> {
 
 fn main() {
     println!(
-        "{:>16} {:>10} {:>10} {:>10} {:>10} {:>10}",
-        "G/s", "execution", "floor", "by hand", "and pass", "pass ms"
+        "{:>16} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>11}",
+        "G/s", "execution", "floor", "counters", "by hand", "and pass", "pass ms", "counters ms"
     );
     let setting = Setting::new(false);
     let (mut x, mut y) = (array(), array());
-    let mut all: Vec<(&str, [f64; 4])> = Vec::new();
-    for (name, kernel, step, accesses, by_hand) in KERNELS {
+    let mut all: Vec<(&str, [f64; 5])> = Vec::new();
+    for (name, kernel, step, accesses, scattered, by_hand) in KERNELS {
         let blocks = sectors(accesses);
+        let (requests, are_atomics) = match scattered {
+            Scattered::Nothing => (Vec::new(), false),
+            Scattered::Loads(word) => (words(word), false),
+            Scattered::Atomics(word) => (words(word), true),
+        };
         let mut caches = Caches::new();
-        let (mut execution, mut pass, mut hand, mut instructions) =
-            (Duration::MAX, Duration::MAX, Duration::MAX, 0);
+        let mut counted = Requests { words: vec![0; 256], sectors: vec![0; 32], ..Requests::default() };
+        let (mut execution, mut hand) = (Duration::MAX, Duration::MAX);
+        let (mut pass, mut counting, mut instructions) = (Duration::MAX, Duration::MAX, 0);
         for _ in 0..SAMPLES {
             let execute = || {
                 setting.run(kernel, step, (BLOCKS, 1), |asked| {
@@ -259,15 +481,17 @@ fn main() {
                 }
             });
             pass = pass.min(time);
+            counting = counting.min(timed(|| counted.count(black_box(&requests), are_atomics)).0);
             hand = hand.min(timed(|| by_hand(black_box(&mut x), black_box(&mut y))).0);
         }
-        black_box((caches.hits, &x, &y));
+        black_box((caches.hits, &x, &y, &counted));
+        let [sectors, ..] = counted.sums;
+        assert!(sectors == 0 || sectors == SAMPLES as u64 * distinct_sectors(&requests), "{name}");
         let rate = |time: Duration| instructions as f64 / time.as_secs_f64() / 1e9;
-        let rates = [execution, execution + pass, hand, hand + pass].map(rate);
+        let rates = [execution, execution + pass, execution + pass + counting, hand, hand + pass].map(rate);
         all.push((name, rates));
-        let [executed, floor, hand, least] = rates;
-        let pass = pass.as_secs_f64() * 1e3;
-        println!("{name:>16} {executed:>10.2} {floor:>10.2} {hand:>10.2} {least:>10.2} {pass:>10.2}");
+        let [pass, counting] = [pass, counting].map(|time| time.as_secs_f64() * 1e3);
+        println!("{name:>16}{} {pass:>10.2} {counting:>11.2}", row_of(rates));
     }
     for (title, left_out) in
         [("all", ""), ("128 MB alone", "gather, 256 KB"), ("256 KB alone", "gather, 128 MB")]
@@ -275,7 +499,10 @@ fn main() {
         let some = all.iter().filter(|(name, _)| *name != left_out);
         let count = some.clone().count() as f64;
         let mean = |nth: usize| (some.clone().map(|(_, rates)| rates[nth].ln()).sum::<f64>() / count).exp();
-        let [executed, floor, hand, least] = std::array::from_fn(mean);
-        println!("{title:>16} {executed:>10.2} {floor:>10.2} {hand:>10.2} {least:>10.2}");
+        println!("{title:>16}{}", row_of(std::array::from_fn(mean)));
     }
+}
+
+fn row_of(rates: [f64; 5]) -> String {
+    rates.iter().map(|rate| format!(" {rate:>10.2}")).collect()
 }
