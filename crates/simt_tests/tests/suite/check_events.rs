@@ -23,7 +23,8 @@ enum Event {
     Fence(u32),
     Misuse(Misuse),
     Undefined(u32),
-    Ends,
+    /// A block ends, and with it the run of blocks if this is true.
+    Ends(bool),
 }
 
 /// Events in the order in which they happen.
@@ -114,14 +115,19 @@ impl Events {
     }
 
     pub(crate) fn end(&mut self, block: u64) {
-        self.push(block, 0, 0, Event::Ends);
+        self.push(block, 0, 0, Event::Ends(true));
+    }
+
+    /// Ends a block of a run that goes on with others.
+    pub(crate) fn end_within_run(&mut self, block: u64) {
+        self.push(block, 0, 0, Event::Ends(false));
     }
 
     fn push(&mut self, block: u64, warp: u32, site: u32, event: Event) {
         self.events.push((At::new(block, warp, Site(site)), event));
     }
 
-    /// What the checks find, each block a run of its own: an observer's events are those of blocks that follow each other.
+    /// What the checks find. A run's events are those of one observer.
     pub(crate) fn findings(self) -> Vec<Finding> {
         self.findings_with(&())
     }
@@ -156,9 +162,9 @@ impl Events {
                 Event::Fence(lanes) => observer.fence(*at, *lanes, true),
                 Event::Misuse(misuse) => observer.misuse(*at, *misuse),
                 Event::Undefined(lanes) => observer.undefined(*at, *lanes),
-                Event::Ends => {
+                Event::Ends(ends_run) => {
                     observer.block_ends(at.block);
-                    ended = true;
+                    ended = *ends_run;
                 }
             }
         }

@@ -304,6 +304,18 @@ fn a_flag_in_shared_memory_orders_warps() {
 }
 
 #[test]
+fn a_flag_that_an_earlier_block_set_orders_nothing() {
+    let mut events = racecheck();
+    events.some(1).access(0, 0, 2, SHARED, Atomic, 4, |_| 0);
+    events.some(1).access(0, 0, 2, SHARED, Atomic, 4, |_| 0);
+    events.end_within_run(0);
+    events.some(1).access(1, 0, 1, SHARED, Store, 4, |_| 64);
+    events.some(1).access(1, 1, 3, SHARED, Atomic, 4, |_| 0);
+    events.some(1).access(1, 1, 4, SHARED, Load, 4, |_| 64);
+    assert_eq!(races(events), [(Hazard::Raw, Severity::Error, 1, 4, 1)]);
+}
+
+#[test]
 fn a_kernel_without_hazards_stays_silent_over_many_rounds() {
     let mut events = racecheck();
     for round in 0..200 {
@@ -380,18 +392,19 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// Accesses of words are taken in runs where that is certain to find nothing, those of half words one by one; both
+    /// Accesses of one, two and four words are taken in runs where that is certain to find nothing, those of half words one by one; all
     /// find the same.
     #[test]
     fn runs_of_words_find_what_words_find(events in prop::collection::vec((0..2_u64, 0..2_u32, event()), 1..40)) {
-        let run = |bytes| {
+        let run = |bytes: u32| {
             let mut seen = racecheck();
             for (site, (block, warp, event)) in events.iter().enumerate() {
                 match *event {
                     Event::Access { operation, lanes, words } => {
                         let space = if site % 3 == 0 { GLOBAL } else { SHARED };
+                        let unit = u64::from(bytes.max(4));
                         seen.some(lanes).access(
-                            *block, *warp, site as u32 + 1, space, operation, bytes, |lane| words.of(lane) * 4,
+                            *block, *warp, site as u32 + 1, space, operation, bytes, |lane| words.of(lane) * unit,
                         );
                     }
                     Event::Barrier => seen.barrier(*block, ALL),
@@ -401,6 +414,9 @@ proptest! {
             }
             races(seen)
         };
-        prop_assert_eq!(run(4), run(2));
+        let one_by_one = run(2);
+        for bytes in [4, 8, 16] {
+            prop_assert_eq!(&run(bytes), &one_by_one, "of {} bytes", bytes);
+        }
     }
 }
