@@ -54,9 +54,12 @@ mod handed_on;
 mod hazards;
 mod history;
 mod known;
+mod line;
+mod mark;
 mod order;
 mod pages;
 mod scattered;
+mod word;
 
 use std::collections::HashMap;
 
@@ -69,7 +72,9 @@ use clocks::Row;
 use handed_on::HandedOn;
 use hazards::Hazards;
 pub(super) use hazards::{FoundHazard, Party};
-use history::{ATOMIC, History, Mark, READ, Run, STRONG, WRITE};
+use history::History;
+use line::Run;
+use mark::{ATOMIC, Mark, READ, STRONG, WRITE};
 use order::Released;
 
 /// Races of a launch: the history of global memory, releases to other blocks, and hazards found.

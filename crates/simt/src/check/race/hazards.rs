@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::history::{ATOMIC, Mark, WRITE};
+use super::mark::{ATOMIC, Mark, WRITE};
 use crate::check::finding::{AccessKind, Hazard, Severity};
 use crate::observe::{Site, Space};
 

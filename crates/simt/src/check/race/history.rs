@@ -1,22 +1,6 @@
 //! The access history of memory: for each word, the accesses that a later one may race with.
 //!
-//! Most words are accessed by one thread, so a word holds one [`Mark`] in place and further ones in a list. Marks are
-//! dropped when no later access can race with them alone: [`Word::add`] has the rules.
-//!
-//! # Runs
-//!
-//! Most warps access rows: lane 0 a word, lane 1 the next one. What is known of such words differs by the lane alone, so a line of
-//! 32 words has one history for all of them, a [`Run`]:
-//!
-//! ```text
-//! warp 3 stores words 8 to 31, lanes 0 to 23     run 8..32: {store, warp 3, lane 0}
-//! warp 4 stores words 0 to 7 of the next line    as a part of its own run; one line has up to two
-//! warp 9 loads words 8 to 31 after a barrier     run 8..32: {store, warp 3, lane 0} {load, warp 9, lane 0}
-//! warp 9 loads words 9 to 31                     no run of this line: from now on it is kept word by word
-//! ```
-//!
-//! An access to a run is compared and added once. It has to be certain that none of its lanes races; else the line is kept
-//! word by word, and each lane is looked at.
+//! Words are kept by [lines](super::line) of 32, and lines by pages.
 //!
 //! # Pages that are only read
 //!
@@ -33,111 +17,14 @@
 //! are listed and dropped, and only the writes reach the history.
 
 use super::super::pieces::{Piece, Pieces};
+use super::line::{Details, LINE, Line, Run};
+use super::mark::{Mark, READ};
 use super::pages::Pages as Table;
 use super::scattered::{LaneRead, Scattered};
 use crate::coalescing::LANES;
 
-/// The access reads.
-pub(super) const READ: u8 = 1;
-/// The access writes.
-pub(super) const WRITE: u8 = 2;
-/// The access is strong: it does not race with other strong ones.
-pub(super) const STRONG: u8 = 4;
-/// The access reads and writes atomically.
-pub(super) const ATOMIC: u8 = 8;
-
-/// An access to a word, or equivalent ones merged: of one warp, to the same bytes, between two of its barriers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub(super) struct Mark {
-    // First, so that they are compared as one number.
-    pub(super) block: u32,
-    pub(super) warp: u8,
-    /// Bytes of the word that were accessed, a bit each.
-    pub(super) bytes: u8,
-    /// [`READ`] or [`WRITE`] with further bits; 0 for an empty mark.
-    pub(super) kind: u8,
-    /// Always 0. It fills the key up to eight bytes.
-    pub(super) unused: u8,
-    /// The instruction; of merged accesses the last one.
-    pub(super) site: u32,
-    /// Clock of the warp at the access.
-    pub(super) clock: u32,
-    /// Warp barriers and fences of the warp before the access.
-    pub(super) sync: u32,
-    /// Lanes that accessed, a bit each.
-    pub(super) lanes: u32,
-}
-
-impl Mark {
-    /// Returns the kind, the bytes, the warp and the block as one number.
-    #[inline(always)]
-    fn key(&self) -> u64 {
-        let [warp, bytes, kind, unused] = [self.warp, self.bytes, self.kind, self.unused].map(u64::from);
-        u64::from(self.block) | warp << 32 | bytes << 40 | kind << 48 | unused << 56
-    }
-
-    /// Returns true if both touch one byte, at least one writes and not both are strong.
-    pub(super) fn conflicts(&self, other: &Self) -> bool {
-        self.bytes & other.bytes != 0
-            && (self.kind | other.kind) & WRITE != 0
-            && self.kind & other.kind & STRONG == 0
-    }
-}
-
-/// Words per line: one for each lane of a warp that reads a row.
-const LINE: u64 = 32;
-
 /// Lines per page.
 const PAGE: u64 = 128;
-
-/// Neighbouring words of one line, and which lanes access each: of word `from + k` the lanes of the first word, moved up by
-/// `k >> log`. So one mark stands for all words of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
-    /// First word in its line.
-    pub(super) from: u8,
-    /// The word behind the last.
-    pub(super) to: u8,
-    /// Log2 of the words that the same lanes access.
-    pub(super) log: u8,
-}
-
-impl Run {
-    /// Neighbouring words from this one on, as many as are left in its line. Of each `2^log` of them the lanes are the same.
-    pub(super) fn from(word: u64, words: u64, log: u8) -> Self {
-        let from = word % LINE;
-        Self { from: from as u8, to: (from + words).min(LINE) as u8, log }
-    }
-
-    /// Words that the same lanes access.
-    pub(super) fn of_lanes(word: u64, words: u64) -> Self {
-        Self::from(word, words, if words == 1 { 0 } else { 5 })
-    }
-
-    /// Takes a piece apart into runs: for each its first word and the lanes of that.
-    pub(super) fn all_of(piece: Piece) -> impl Iterator<Item = (u64, Self, u32)> {
-        let Piece { mut word, mut words, log, mut lanes, .. } = piece;
-        std::iter::from_fn(move || {
-            let run = (words > 0).then(|| Self::from(word, words, log))?;
-            let this = (word, run, lanes);
-            let passed = u64::from(run.to - run.from);
-            lanes = lanes.wrapping_shl((passed >> log) as u32);
-            (word, words) = (word + passed, words - passed);
-            Some(this)
-        })
-    }
-
-    /// Returns the run as pieces, from this word on, with the lanes of that.
-    fn pieces(self, word: u64, lanes: u32) -> Pieces {
-        let words = u64::from(self.to - self.from);
-        Pieces { next: Piece { word, words, log: self.log, lanes, all: lanes }, step: (0, 0), left: 1 }
-    }
-
-    fn is_apart_from(self, other: Self) -> bool {
-        self.to <= other.from || other.to <= self.from
-    }
-}
 
 /// The access history of one memory, by word number: the address divided by four.
 #[derive(Debug, Default)]
@@ -200,42 +87,6 @@ const PAGE_WORDS: u64 = PAGE * LINE;
 
 /// Stamps that are kept at most: a quarter of a gigabyte.
 const MOST_STAMPS: usize = 1 << 23;
-
-/// Histories of words and further marks, which lines refer to by index.
-#[derive(Debug, Default)]
-struct Details {
-    /// The words of lines that are kept word by word, [`LINE`] for each.
-    words: Vec<Word>,
-    more: More,
-}
-
-/// Further marks of words and runs that have more than one.
-type More = Vec<Vec<Mark>>;
-
-/// The history of a line. Most lines are accessed by whole rows of a warp, so runs of words share one history.
-#[derive(Clone, Debug, Default)]
-enum Line {
-    #[default]
-    Untouched,
-    Run(Run, Word),
-    Runs([(Run, Word); 2]),
-    /// Place in [`Details::words`], in lines.
-    Words(u32),
-}
-
-/// The history of one word: one mark in place, since most words are accessed by one thread only.
-#[derive(Clone, Copy, Debug, Default)]
-struct Word {
-    mark: Mark,
-    /// Index of the further marks in [`Details::more`], plus 1, with [`WRITES`] if one of them may write and [`WEAK`] if one may not be
-    /// strong; 0 if there are none.
-    more: u32,
-}
-
-/// Bits beside an index of further marks.
-const WRITES: u32 = 1 << 31;
-const WEAK: u32 = 1 << 30;
-const FLAGS: u32 = WRITES | WEAK;
 
 impl History {
     /// Adds an access to a run of the line of this word, whose mark is that of the run's first word, if it is certain that it
@@ -492,206 +343,10 @@ impl Page {
     }
 }
 
-impl Line {
-    /// Adds an access, as [`History::add_run`] does.
-    fn add_run(
-        &mut self,
-        details: &mut Details,
-        run: Run,
-        mark: Mark,
-        settled: u32,
-        is_ordered: impl Fn(&Mark, &Mark) -> bool,
-    ) -> bool {
-        let is_certain = |word: &Word, more: &More, mark: &Mark| {
-            let with = |before: &Mark| !before.conflicts(mark) || is_ordered(before, mark);
-            with(&word.mark) && word.further_against(mark, more).iter().all(with)
-        };
-        let known = match self {
-            Self::Words(number) if run.to - run.from == 1 => {
-                let place = *number as usize * LINE as usize + usize::from(run.from);
-                Some(&mut details.words[place])
-            }
-            Self::Untouched => {
-                *self = Self::Run(run, Word { mark, more: 0 });
-                return true;
-            }
-            Self::Run(other, word) if *other == run => Some(word),
-            Self::Run(other, word) if other.is_apart_from(run) => {
-                *self = Self::Runs([(*other, *word), (run, Word { mark, more: 0 })]);
-                return true;
-            }
-            Self::Runs(runs) => runs.iter_mut().find(|(other, _)| *other == run).map(|(_, word)| word),
-            Self::Run(..) | Self::Words(_) => None,
-        };
-        if let Some(word) = known {
-            let is_certain = is_certain(word, &details.more, &mark);
-            if is_certain {
-                word.add(&mut details.more, mark, settled);
-            }
-            return is_certain;
-        }
-        let of_line = self.by_words(details) as usize * LINE as usize;
-        let Details { words, more } = details;
-        let words = &mut words[of_line + usize::from(run.from)..of_line + usize::from(run.to)];
-        let of = |nth: usize| Mark { lanes: mark.lanes << (nth >> run.log), ..mark };
-        if !words.iter().enumerate().all(|(nth, word)| is_certain(word, more, &of(nth))) {
-            return false;
-        }
-        for (nth, word) in words.iter_mut().enumerate() {
-            word.add(more, of(nth), settled);
-        }
-        true
-    }
-
-    /// Keeps the line word by word. Returns its place in the words.
-    fn by_words(&mut self, Details { words, more }: &mut Details) -> u32 {
-        let runs = match self {
-            Self::Words(number) => return *number,
-            Self::Run(run, word) => &[(*run, *word)][..],
-            Self::Runs(runs) => &runs[..],
-            Self::Untouched => &[],
-        };
-        let first_of_line = words.len();
-        words.resize(first_of_line + LINE as usize, Word::default());
-        let of_line = &mut words[first_of_line..];
-        for &(run, first) in runs {
-            for nth in 0..run.to - run.from {
-                of_line[usize::from(run.from + nth)] = first.moved(nth >> run.log, more);
-            }
-        }
-        let number = (first_of_line / LINE as usize) as u32;
-        *self = Self::Words(number);
-        number
-    }
-}
-
-impl Word {
-    fn further<'h>(&self, more: &'h More) -> &'h [Mark] {
-        match self.more & !FLAGS {
-            0 => &[],
-            place => &more[place as usize - 1],
-        }
-    }
-
-    /// Returns the further marks, if one may conflict with this one.
-    fn further_against<'h>(&self, mark: &Mark, more: &'h More) -> &'h [Mark] {
-        let all_read = mark.kind & WRITE == 0 && self.more & WRITES == 0;
-        let all_are_strong = mark.kind & STRONG != 0 && self.more & WEAK == 0;
-        if all_read || all_are_strong { &[] } else { self.further(more) }
-    }
-
-    fn marks<'h>(&'h self, more: &'h More) -> impl Iterator<Item = &'h Mark> {
-        std::iter::once(&self.mark).chain(self.further(more)).filter(|mark| mark.kind != 0)
-    }
-
-    /// Returns the history of a later word of a run, whose lanes are further up.
-    fn moved(self, up: u8, more: &mut More) -> Self {
-        let moved = |mark: &Mark| Mark { lanes: mark.lanes << up, ..*mark };
-        if self.more == 0 {
-            return Self { mark: moved(&self.mark), more: 0 };
-        }
-        more.push(self.further(more).iter().map(moved).collect());
-        Self { mark: moved(&self.mark), more: more.len() as u32 | self.more & FLAGS }
-    }
-
-    /// Adds an access.
-    ///
-    /// A plain write replaces earlier accesses to its bytes: an access that races with one of those either races with
-    /// the write too, or the race between the two was found already. Of a warp's accesses of one kind to the same bytes
-    /// the last suffices, since an access ordered after it is ordered after the earlier ones. Of other blocks, one
-    /// access of each kind is kept.
-    fn add(&mut self, all_more: &mut More, mark: Mark, settled: u32) {
-        if self.mark.kind == 0 && self.more == 0 {
-            self.mark = mark;
-            return;
-        }
-        let more = match self.more & !FLAGS {
-            0 => None,
-            place => Some(&mut all_more[place as usize - 1]),
-        };
-        if mark.kind & (WRITE | STRONG) == WRITE {
-            forget(&mut self.mark, mark.bytes);
-            if let Some(more) = more {
-                more.retain_mut(|old| {
-                    forget(old, mark.bytes);
-                    old.kind != 0
-                });
-                if more.is_empty() {
-                    self.more &= !FLAGS;
-                }
-            }
-        } else {
-            if merge(&mut self.mark, &mark, settled) {
-                return;
-            }
-            if let Some(more) = more {
-                if more.iter_mut().any(|old| merge(old, &mark, settled)) {
-                    return;
-                }
-                // Of other blocks, only the last access of this kind stays.
-                let mut others = more.iter().filter(|old| elsewhere(old, &mark)).count();
-                if others > 1 || more.iter().any(|old| old.kind == 0) {
-                    more.retain(|old| {
-                        let goes = elsewhere(old, &mark) && others > 1;
-                        others -= usize::from(goes);
-                        !goes && old.kind != 0
-                    });
-                }
-            }
-        }
-        if self.mark.kind == 0 {
-            self.mark = mark;
-            return;
-        }
-        if self.more == 0 {
-            all_more.push(Vec::with_capacity(2));
-            self.more = all_more.len() as u32;
-        }
-        self.more |= if mark.kind & WRITE != 0 { WRITES } else { 0 };
-        self.more |= if mark.kind & STRONG == 0 { WEAK } else { 0 };
-        all_more[(self.more & !FLAGS) as usize - 1].push(mark);
-    }
-}
-
-fn forget(old: &mut Mark, bytes: u8) {
-    old.bytes &= !bytes;
-    if old.bytes == 0 {
-        old.kind = 0;
-    }
-}
-
-/// Returns true if both are of one kind to the same bytes, but of different blocks.
-fn elsewhere(old: &Mark, mark: &Mark) -> bool {
-    old.key() >> 40 == mark.key() >> 40 && old.block != mark.block
-}
-
-/// Merges an access into an older one of the same warp, kind and bytes, if no race is lost. The warp's accesses before
-/// its barrier `settled` happen before this one.
-fn merge(old: &mut Mark, mark: &Mark, settled: u32) -> bool {
-    if old.key() != mark.key() {
-        return false;
-    }
-    if old.sync < settled {
-        *old = *mark;
-        return true;
-    }
-    if old.sync == mark.sync {
-        *old = Mark { lanes: old.lanes | mark.lanes, ..*mark };
-        return true;
-    }
-    // An access ordered after a lane's last access is ordered after its earlier ones.
-    old.lanes &= !mark.lanes;
-    if old.lanes == 0 {
-        (old.kind, old.bytes) = (0, 0);
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{
-        ATOMIC, History, LANES, MOST_STAMPS, Mark, PAGE_WORDS, Piece, Pieces, READ, Run, STRONG, WRITE,
-    };
+    use super::super::mark::{ATOMIC, Mark, READ, STRONG, WRITE};
+    use super::{History, LANES, MOST_STAMPS, PAGE_WORDS, Piece, Pieces, Run};
 
     fn mark(kind: u8, warp: u8, clock: u32) -> Mark {
         Mark { site: 1, clock, lanes: 1, warp, bytes: 0xf, kind, ..Mark::default() }

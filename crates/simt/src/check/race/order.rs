@@ -19,8 +19,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::clocks::Clocks;
-use super::history::Mark;
 use super::known::Known;
+use super::mark::Mark;
 
 /// The releases through each word of global memory.
 #[derive(Debug, Default)]
