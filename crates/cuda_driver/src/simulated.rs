@@ -199,7 +199,8 @@ pub fn bind_at_load() -> Result<(), TableError> {
     bind()
 }
 
-/// Writes the end of a program's output to stderr: the profile's table and the report of the checks, leaks included.
+/// Writes the end of a program's output to stderr: the profile's table and the report of the checks, leaks included. Ends the process if
+/// the checks have found an error and [`CHECKS_VARIABLE`] has an `exitcode`.
 pub fn report_end() {
     finish();
     // A closed stderr must not turn a report into an abort.
@@ -208,6 +209,22 @@ pub fn report_end() {
     }
     if let Some(report) = report() {
         let _ = write!(std::io::stderr(), "{report}");
+    }
+    if let Some(code) = findings::exit_code() {
+        end_process(code);
+    }
+}
+
+/// Ends the process from within its end, where `exit` may not be called again.
+fn end_process(code: u8) -> ! {
+    unsafe extern "C" {
+        fn fflush(stream: *mut c_void) -> i32;
+        fn _exit(code: i32) -> !;
+    }
+    // SAFETY: a null pointer stands for all streams, which the end of the process flushes, too; and a process may end anywhere.
+    unsafe {
+        fflush(std::ptr::null_mut());
+        _exit(code.into())
     }
 }
 

@@ -49,6 +49,8 @@ pub(super) struct Driver {
     pub checks: Option<Checks>,
     /// True if the report shows each finding instead of groups.
     pub each_finding: bool,
+    /// Exit status of a program in which the checks find an error.
+    pub exit_code: Option<u8>,
     /// Time without progress after which a launch ends; None for no limit.
     pub timeout: Option<Duration>,
     /// True if times come from a simulation, too.
@@ -185,8 +187,19 @@ impl Driver {
             Profile::new(path).map_err(|cause| SimulatedError::Profile { path: path.clone(), cause })
         };
         let profile = settings.profile.as_ref().map(open).transpose()?;
-        let Settings { each_finding, simulates, keeps_traces, .. } = *settings;
-        Ok(Self { devices, workers, checks, each_finding, timeout, simulates, keeps_traces, profile, state })
+        let Settings { each_finding, exit_code, simulates, keeps_traces, .. } = *settings;
+        Ok(Self {
+            devices,
+            workers,
+            checks,
+            each_finding,
+            exit_code,
+            timeout,
+            simulates,
+            keeps_traces,
+            profile,
+            state,
+        })
     }
 
     /// Locks the state. Locks are short: never while a kernel or the program's own code runs.

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use simt::check::{Checks, Finding, FreeProblem, Place, Report};
+use simt::check::{Checks, Finding, FreeProblem, Place, Report, Severity};
 use simt::fault::{Fault, FaultKind};
 use simt::memory::FreeError;
 
@@ -95,6 +95,12 @@ pub fn report() -> Option<Report> {
         report.show_all();
     }
     Some(report)
+}
+
+/// Returns the exit status that [`CHECKS_VARIABLE`](super::CHECKS_VARIABLE) asks for, if the checks have found an error.
+pub(super) fn exit_code() -> Option<u8> {
+    let code = driver::driver().ok()?.exit_code?;
+    findings().iter().any(|finding| finding.severity == Severity::Error).then_some(code)
 }
 
 /// Forgets all findings.

@@ -17,7 +17,7 @@ pub const CARDS_VARIABLE: &str = "COALESCE_SIMULATE";
 
 /// Environment variable that switches checks on: `memcheck`, `racecheck`, `initcheck`, `synccheck` and `leakcheck`,
 /// separated by commas, or `all` for all except leakcheck. With `verbose` among them the report shows each finding in
-/// full.
+/// full; with `exitcode=N` a program in which they find an error ends with the exit status N, from 1 to 255.
 pub const CHECKS_VARIABLE: &str = "COALESCE_CHECK";
 
 /// Environment variable with the seconds without progress after which a kernel is ended as endless; 0 for no limit.
@@ -52,6 +52,8 @@ pub struct Settings {
     pub checks: Option<Checks>,
     /// True if the report at the program's end shows each finding in full, instead of groups.
     pub each_finding: bool,
+    /// Exit status of a program in which the checks find an error, instead of its own, where the report is written at its end.
+    pub exit_code: Option<u8>,
     /// Host threads that execute launches. `None` for one per core.
     pub workers: Option<usize>,
     /// Device memory in bytes, instead of each card's own.
@@ -83,9 +85,10 @@ impl Settings {
             settings.cards = cards_named(&cards)?;
         }
         if let Some(checks) = stated(CHECKS_VARIABLE) {
-            let (checks, each_finding) = checks_named(&checks)?;
+            let Asked { checks, each_finding, exit_code } = checks_named(&checks)?;
             settings.checks = Some(checks);
             settings.each_finding = each_finding;
+            settings.exit_code = exit_code;
         }
         settings.profile = stated(PROFILE_VARIABLE).map(PathBuf::from);
         if let Some(seconds) = stated(TIMEOUT_VARIABLE) {
@@ -109,11 +112,29 @@ pub fn cards_named(names: &str) -> Result<Vec<Card>, SimulatedError> {
     names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(card_named).collect()
 }
 
-/// Parses a list of checks; true if `verbose` is among the names. Alone it stands for all checks.
-fn checks_named(list: &str) -> Result<(Checks, bool), UnknownCheck> {
-    let (verbose, names): (Vec<&str>, Vec<&str>) = list.split(',').partition(|name| name.trim() == "verbose");
+/// What [`CHECKS_VARIABLE`] asks for.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked {
+    checks: Checks,
+    each_finding: bool,
+    exit_code: Option<u8>,
+}
+
+/// Parses a list of checks and words about their report. Words alone stand for all checks.
+fn checks_named(list: &str) -> Result<Asked, SimulatedError> {
+    let (mut each_finding, mut exit_code, mut names) = (false, None, Vec::new());
+    for name in list.split(',').map(str::trim) {
+        match name.split_once('=') {
+            Some(("exitcode", code)) => {
+                let code = code.parse().ok().filter(|code| *code != 0);
+                exit_code = Some(code.ok_or_else(|| SimulatedError::NoExitCode { given: name.to_owned() })?);
+            }
+            _ if name == "verbose" => each_finding = true,
+            _ => names.push(name),
+        }
+    }
     let checks = if names.is_empty() { Checks::ALL } else { names.join(",").parse()? };
-    Ok((checks, !verbose.is_empty()))
+    Ok(Asked { checks, each_finding, exit_code })
 }
 
 fn timeout(seconds: &str) -> Result<Duration, SimulatedError> {
@@ -156,6 +177,14 @@ pub enum SimulatedError {
     /// No check has the name.
     #[error(transparent)]
     UnknownCheck(#[from] UnknownCheck),
+    /// An exit status is not one of an error.
+    #[error(
+        "{CHECKS_VARIABLE} has {given:?}, which is no exit status of an error: write exitcode=1, or another number up to 255"
+    )]
+    NoExitCode {
+        /// The word, as given.
+        given: String,
+    },
     /// The profile's file cannot be created.
     #[error("the profile {} cannot be written: {cause}; {PROFILE_VARIABLE} names its file", path.display())]
     Profile {
@@ -219,13 +248,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn verbose_is_a_word_among_the_checks() {
+    fn words_about_the_report_stand_among_the_checks() {
         let racecheck = Checks::NONE.with(simt::check::Check::Racecheck);
-        assert_eq!(checks_named("racecheck"), Ok((racecheck, false)));
-        assert_eq!(checks_named("verbose, racecheck"), Ok((racecheck, true)));
-        assert_eq!(checks_named("all,verbose"), Ok((Checks::ALL, true)));
-        assert_eq!(checks_named("verbose"), Ok((Checks::ALL, true)));
-        assert!(checks_named("racechek,verbose").is_err());
+        let of = |list: &str| checks_named(list).map_err(|error| error.to_string());
+        let asked = |checks, each_finding, exit_code| Ok(Asked { checks, each_finding, exit_code });
+        assert_eq!(of("racecheck"), asked(racecheck, false, None));
+        assert_eq!(of("verbose, racecheck"), asked(racecheck, true, None));
+        assert_eq!(of("all,verbose"), asked(Checks::ALL, true, None));
+        assert_eq!(of("verbose"), asked(Checks::ALL, true, None));
+        assert_eq!(of("racecheck,exitcode=3"), asked(racecheck, false, Some(3)));
+        assert_eq!(of("exitcode=255"), asked(Checks::ALL, false, Some(255)));
+        assert!(of("racechek,verbose").is_err());
+        for wrong in ["exitcode=0", "exitcode=256", "all,exitcode=", "exitcode=one"] {
+            assert!(of(wrong).is_err_and(|error| error.contains("write exitcode=1")), "{wrong}");
+        }
     }
 
     #[test]

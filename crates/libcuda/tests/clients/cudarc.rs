@@ -76,6 +76,18 @@ fn cudarc_captures_graphs() {
 }
 
 #[test]
+fn an_exit_status_tells_that_the_checks_found_an_error() {
+    for (client, status) in [("client_races", 7), ("client_computes", 0)] {
+        let output = run(client, &[("COALESCE_CHECK", "all,exitcode=7")]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(status), "{client}: {said}");
+        assert!(said.contains("RACECHECK SUMMARY"), "{client}: {said}");
+        // What the client printed is not lost.
+        assert!(String::from_utf8_lossy(&output.stdout).contains("test result: ok"), "{client}");
+    }
+}
+
+#[test]
 fn a_forked_child_gets_errors_and_the_parent_goes_on() {
     let output = run("client_forks", &[("COALESCE_CHECK", "memcheck")]);
     let told = stdout(&output);
