@@ -318,6 +318,25 @@ mod tests {
     }
 
     #[test]
+    fn a_changed_card_is_no_longer_the_built_in_one() {
+        let h200 = named("h200").expect("a card");
+        let text = h200.to_toml();
+        let with = |field: &str, value: &str| {
+            let change = |line: &str| match line.split_once(" = ") {
+                Some((name, _)) if name == field => format!("{name} = {value}\n"),
+                _ => format!("{line}\n"),
+            };
+            file(&text.lines().map(change).collect::<String>()).expect("a card")
+        };
+        let smaller = with("multiprocessors", "20");
+        assert_eq!((smaller.key.as_str(), smaller.multiprocessors), ("custom", 20));
+        assert_eq!(smaller.name, format!("{}, changed", h200.name));
+        let named = with("name", "\"My card\"");
+        assert_eq!((named.key.as_str(), named.name.as_str()), ("custom", "My card"));
+        assert_eq!(with("key", "\"mine\"").key, "mine");
+    }
+
+    #[test]
     fn what_is_wrong_with_a_file_has_a_place() {
         let of = |text: &str| file(text).expect_err("a wrong file");
         let base = "extends = \"h200\"\n";

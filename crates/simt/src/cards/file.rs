@@ -1,6 +1,7 @@
 //! Reads a user's own card from a TOML file: `extends = "h200"` and the differences, or all fields.
 
 use super::card::{Card, Impossible, Stated};
+use super::known::{CHANGED, changed};
 use crate::coalescing::{CapabilityError, ComputeCapability};
 use toml::Spanned;
 
@@ -73,7 +74,7 @@ pub(super) fn read(
         Some(key) => {
             let base = find(key.get_ref())
                 .map_err(|cause| CardFileError::Extends { line: line_at(key.span().start), cause })?;
-            Card { key: "custom".to_owned(), name: format!("{}, changed", base.name), ..base }
+            Card { key: CHANGED.to_owned(), name: changed(&base.name), ..base }
         }
         None => {
             let mut missing = stated.missing();

@@ -42,12 +42,30 @@ pub fn find(key: &str) -> Result<Card, UnknownCard> {
 /// Reads a user's card file, which may extend a built-in card.
 ///
 /// A card that extends another and states neither key nor name gets the key `custom` and the other's name followed by
-/// ", changed".
+/// ", changed". So does one that has the key of a built-in card and differs from it, since what is known of that card's times does not hold
+/// for it.
 ///
 /// # Errors
 /// [`CardFileError`] with the line.
 pub fn from_toml(text: &str) -> Result<Card, CardFileError> {
-    read(text, find)
+    let mut card = read(text, find)?;
+    if let Ok(known) = find(&card.key)
+        && known != card
+    {
+        card.key = CHANGED.to_owned();
+        if card.name == known.name {
+            card.name = changed(&known.name);
+        }
+    }
+    Ok(card)
+}
+
+/// The key of a changed card that has none of its own.
+pub(super) const CHANGED: &str = "custom";
+
+/// Returns the name of a changed card.
+pub(super) fn changed(name: &str) -> String {
+    format!("{name}, changed")
 }
 
 /// Returns the file of the built-in card with this key.
