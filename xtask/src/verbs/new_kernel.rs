@@ -67,7 +67,7 @@ pub(crate) fn main(arguments: &Arguments) -> Result<u8> {
     for (path, _, what) in NEW {
         text += &format!("{:<44} {what}\n", path.replace(PLACEHOLDER, name));
     }
-    text += &format!("{KERNELS}, {EXPERIMENTS}, {TESTS}: one line added to each\n\n");
+    text += &format!("{KERNELS}, {TESTS}: one line added to each\n{EXPERIMENTS}: two lines added\n\n");
     for (command, what) in [
         (format!("cargo xtask run {name}"), "measures it; shows INVALID until every element is right"),
         (format!("cargo xtask check {name}"), "checks accesses, races, uninitialised reads and barriers"),

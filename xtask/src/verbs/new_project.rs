@@ -66,8 +66,8 @@ impl Source {
             )
         })?;
         let origin = || git(root, &["remote", "get-url", "origin"]).ok();
-        let url = url.map(str::to_owned).or_else(origin);
-        Ok(Source::Git { url: url.unwrap_or_else(|| format!("file://{}", root.display())), commit })
+        let url = url.map(str::to_owned).or_else(origin).unwrap_or_else(|| ".".to_owned());
+        Ok(Source::Git { url: url_of(&url, root), commit })
     }
 
     /// A crate as a manifest names it.
@@ -75,6 +75,21 @@ impl Source {
         match self {
             Source::Path(crates) => format!("{{ path = {:?} }}", crates.join(name)),
             Source::Git { url, commit } => format!("{{ git = {url:?}, rev = {commit:?} }}"),
+        }
+    }
+}
+
+/// Returns the URL of a repository as cargo takes it. Git also takes paths, relative ones from the checkout's `root` on, and `host:path`
+/// for SSH.
+fn url_of(repository: &str, root: &Path) -> String {
+    if repository.contains("://") {
+        return repository.to_owned();
+    }
+    match repository.split_once(':') {
+        Some((host, path)) if !host.contains('/') => format!("ssh://{host}/{}", path.trim_start_matches('/')),
+        _ => {
+            let path = root.join(repository);
+            format!("file://{}", path.canonicalize().unwrap_or(path).display())
         }
     }
 }
@@ -175,6 +190,20 @@ mod tests {
             let text = fs::read_to_string(by_git.join(path)).unwrap();
             assert!(!CRATES.iter().any(|name| text.contains(&format!("@{name}@"))), "{path}");
         }
+    }
+
+    #[test]
+    fn repositories_have_urls_that_cargo_takes() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir(root.join("other")).unwrap();
+        let of = |repository: &str| url_of(repository, &root);
+        assert_eq!(of("https://example.org/c.git"), "https://example.org/c.git");
+        assert_eq!(of("git@example.org:someone/c.git"), "ssh://git@example.org/someone/c.git");
+        assert_eq!(of("example.org:/srv/c.git"), "ssh://example.org/srv/c.git");
+        assert_eq!(of("/srv/c"), "file:///srv/c");
+        assert_eq!(of("."), format!("file://{}", root.display()));
+        assert_eq!(of("other"), format!("file://{}/other", root.display()));
     }
 
     #[test]
