@@ -63,9 +63,11 @@ pub(super) fn representatives<'r, 'b>(
     }
 }
 
-/// The parameters among `by` in which the rows differ.
+/// The parameters among `by` in which the rows differ, the swept one included.
 fn telling(rows: &[&Record], by: &[&str]) -> Vec<String> {
-    varying(rows).into_iter().filter(|name| by.contains(&name.as_str())).collect()
+    let swept = unique(rows.iter().filter_map(|row| row.parameters.swept.as_ref()));
+    let swept = swept.first().filter(|_| swept.len() > 1).map(|swept| swept.name.clone());
+    varying(rows).into_iter().chain(swept).filter(|name| by.contains(&name.as_str())).collect()
 }
 
 /// The label of each bar: its kernel, and the parameters in which the kernel's bars differ.

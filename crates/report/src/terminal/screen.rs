@@ -161,9 +161,14 @@ fn brief(text: &mut String, rows: &[&Record], lesson: Option<&Lesson>, style: St
         }
         return Some(few(&curves, &drawn, style));
     }
-    let curve = matches!(lesson.map(|lesson| lesson.picture), Some(Picture::Curve { .. }));
-    let (mut chosen, mut told) = representatives(rows, by);
-    if curve && told.len() < by.len() {
+    let over = match lesson.map(|lesson| lesson.picture) {
+        Some(Picture::Curve { over, .. }) => Some(over),
+        _ => None,
+    };
+    // Values too few for a curve have bars of their own.
+    let with_over: Vec<&str> = by.iter().copied().chain(over).collect();
+    let (mut chosen, mut told) = representatives(rows, &with_over);
+    if over.is_some() && told.len() < by.len() {
         // What tells curves apart is what they are about: of all kernels the first shows it, beside what the driver does itself.
         let first = rows.iter().find(|row| row.language == Language::Rust).map(|row| &row.kernel);
         let kept = |row: &&Record| row.language == Language::Driver || Some(&row.kernel) == first;
@@ -259,6 +264,19 @@ mod tests {
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest.is_some_and(|widest| widest <= shown.style.width), "{widest:?} columns:\n{text}");
         text
+    }
+
+    #[test]
+    fn two_values_of_a_curve_are_bars() {
+        let mut two = offsets();
+        two.retain(|row| row.parameters.swept.as_ref().is_some_and(|swept| swept.value < 2));
+        two.retain(|row| row.parameters.precision == Some(Precision::F32));
+        let text = shown(&two, &lesson("offset", CURVE, |_| None), Shown::default());
+        let bars: Vec<&str> = text.lines().filter(|line| line.contains(" offset ")).collect();
+        assert!(
+            bars.len() == 2 && bars[0].contains(" offset 0 ") && bars[1].contains(" offset 1 "),
+            "{text}"
+        );
     }
 
     #[test]

@@ -121,7 +121,11 @@ pub(crate) fn varying(rows: &[&Record]) -> Vec<String> {
 pub(crate) fn values(row: &Record, names: &[String]) -> Vec<String> {
     let value = |name: &String| match name.as_str() {
         BLOCK => row.parameters.block.map(|block| block.to_string()).unwrap_or_default(),
-        _ => row.parameters.more.get(name).map(|value| shown(name, value)).unwrap_or_default(),
+        _ => {
+            let swept = || row.parameters.swept.as_ref().filter(|swept| swept.name == *name);
+            let value = row.parameters.more.get(name).map(|value| shown(name, value));
+            value.or_else(|| swept().map(|swept| swept.value.to_string())).unwrap_or_default()
+        }
     };
     names.iter().map(value).collect()
 }
