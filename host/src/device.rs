@@ -13,7 +13,7 @@ use cust::{
     device::{Device, DeviceAttribute},
 };
 pub(crate) use record::{Backend, DeviceInfo};
-use std::{fmt, path::PathBuf, str::FromStr};
+use std::{env, fmt, path::PathBuf, str::FromStr};
 
 /// The suggestion for a machine without a GPU.
 const WITHOUT_A_GPU: &str = "Without a GPU, `--device sim:h200` runs everything on a simulated one, with modelled \
@@ -185,6 +185,7 @@ impl fmt::Display for Driver {
 /// A GPU is asked for, and there is no driver or no GPU that it can run; the library that the user named as the driver
 /// is none; the card cannot be simulated on this machine.
 pub(crate) fn bind(choice: &DeviceChoice) -> Result<Driver> {
+    say_what_is_ignored();
     match choice {
         DeviceChoice::AnyCuda
         | DeviceChoice::Cuda(_)
@@ -210,6 +211,21 @@ pub(crate) fn bind(choice: &DeviceChoice) -> Result<Driver> {
                 bind_simulated(&card, &[])
             }
         },
+    }
+}
+
+/// Says which variables are set that choose the simulated driver's work in other programs, and not here.
+fn say_what_is_ignored() {
+    use cuda_driver::simulated::{CARDS_VARIABLE, CHECKS_VARIABLE, PROFILE_VARIABLE};
+    let instead = [
+        (CARDS_VARIABLE, "--device sim:NAME chooses a simulated card"),
+        (CHECKS_VARIABLE, "`coalesce check` checks kernels"),
+        (PROFILE_VARIABLE, "--out keeps the records"),
+    ];
+    for (variable, instead) in instead {
+        if env::var_os(variable).is_some_and(|value| !value.is_empty()) {
+            eprintln!("note: {variable} is for other programs and has no effect here: {instead}");
+        }
     }
 }
 

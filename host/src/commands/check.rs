@@ -101,6 +101,8 @@ pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode> {
         out,
         "{} of {} in {} on a simulated {} ({})",
         match found.accesses {
+            0 if !wrong.is_empty() =>
+                format!("no findings, but {} with wrong results,", count(wrong.len(), "launch")),
             0 => "no findings".to_string(),
             accesses =>
                 format!("{}, {},", count(found.findings, "finding"), count(accesses as usize, "access")),

@@ -71,6 +71,7 @@ pub(crate) fn run(check: bool) -> Result<ExitCode> {
     update_atlas(&root, check)?;
     update_fidelity(&root, check)?;
     update_errors(&root, check)?;
+    println!("the tables in {} are as their records make them", root.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -242,12 +243,10 @@ fn simulate_line(program: &Path, line: &CommandLine) -> Result<Vec<Record>> {
         .context("the simulation printed something that is not a record")
 }
 
-/// The checkout around the current folder, or else the one that this program was built from.
+/// The checkout around the current folder.
 fn root() -> Result<PathBuf> {
     let here = env::current_dir().context("the current folder cannot be told")?;
-    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut folders = here.ancestors().chain([built.as_path()]);
-    let root = folders.find(|folder| folder.join(FOLDER).is_dir()).map(Path::to_path_buf);
+    let root = here.ancestors().find(|folder| folder.join(FOLDER).is_dir()).map(Path::to_path_buf);
     root.with_context(|| format!("{} is not in a checkout with {FOLDER}; run this in one", here.display()))
 }
 

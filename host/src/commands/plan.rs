@@ -331,6 +331,13 @@ fn points_of(
             );
         }
     }
+    if points.is_empty() && selection.kernels.is_empty() {
+        let mut reasons: Vec<String> =
+            selected.iter().flat_map(|experiment| experiment.notes(&request, device)).collect();
+        reasons.dedup();
+        let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
+        bail!("nothing of {} runs on {} with these options{reasons}", names(selected), device.plain_name());
+    }
     if points.is_empty() {
         bail!(
             "{} has no point with the kernel {}: `coalesce list` shows the kernels of each experiment, and --precision \
@@ -501,7 +508,7 @@ pub(crate) fn ceiling(points: &[Point], backend: Backend, available: u64) -> Poi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::tests::h200;
+    use crate::device::tests::{c870, h200};
 
     #[test]
     fn the_default_is_well_above_l2() {
@@ -519,6 +526,26 @@ mod tests {
         assert_eq!(smaller(256 << 20, 256, least), 128 << 20);
         assert_eq!(smaller(default_bytes(60 << 20, 96), 96, least), whole_blocks(128 << 20, 96));
         assert_eq!(smaller(64 << 20, 256, least), 64 << 20);
+    }
+
+    #[test]
+    fn an_experiment_without_a_row_says_why() {
+        let selection = Selection {
+            experiments: vec!["cluster".to_string()],
+            kernels: Vec::new(),
+            named: Vec::new(),
+            precisions: vec![Precision::F32],
+            bytes: None,
+            default_bytes: None,
+            range: None,
+            scale: Scale::Quick,
+            choices: Choices::default(),
+            given: Given::default(),
+        };
+        let planned = points_of(&selection, &selected(&selection), 1 << 20, &c870());
+        let error = planned.map(|points| points.len()).expect_err("such a card has no clusters").to_string();
+        let start = "nothing of cluster runs on Tesla C870 with these options: ";
+        assert!(error.starts_with(start) && error.contains(" are left out: "), "{error}");
     }
 
     #[test]

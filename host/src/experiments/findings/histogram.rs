@@ -22,6 +22,7 @@ pub(in super::super) fn histogram(rows: &[&Record]) -> Option<String> {
         let (uniform, equal) = (of(kernel, "uniform")?, of(kernel, "equal")?);
         let (times, doubt) = (speedup(uniform, equal), doubt(uniform, equal));
         Some(match times {
+            0.95..1.05 => format!("equal bytes make no difference to {kernel}"),
             1.0.. => format!("equal bytes slow {kernel} down by {times:.1}{doubt}"),
             _ => format!("equal bytes speed {kernel} up by {:.1}{doubt}", 1.0 / times),
         })

@@ -72,7 +72,8 @@ impl<'r> Largest<'r> {
         });
         let than_single = single.map(|single| {
             let (times, doubt) = (rate(best) / rate(single.best), doubt(best, single.best));
-            format!("{times:.0} times as many as {} in f32{doubt}", single.best.kernel)
+            let digits = usize::from(times < 10.0);
+            format!("{times:.digits$} times as many as {} in f32{doubt}", single.best.kernel)
         });
         let times: Vec<String> = than_first.into_iter().chain(than_single).collect();
         let times = if times.is_empty() { String::new() } else { format!(", {}", list(&times)) };
