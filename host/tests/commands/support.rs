@@ -11,9 +11,16 @@ use std::process::Command;
 pub(crate) fn coalesce(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coalesce"));
     command.args(arguments);
-    for variable in
-        ["COALESCE_DRIVER", "COALESCE_SIMULATE", "COALESCE_CHECK", "COLUMNS", "LC_ALL", "LC_CTYPE", "LANG"]
-    {
+    for variable in [
+        "COALESCE_DRIVER",
+        "COALESCE_SIMULATE",
+        "COALESCE_CHECK",
+        "COALESCE_PROFILE",
+        "COLUMNS",
+        "LC_ALL",
+        "LC_CTYPE",
+        "LANG",
+    ] {
         command.env_remove(variable);
     }
     command

@@ -29,6 +29,9 @@ const OTHERS: &str = "Beside what others have measured (docs/h200-atlas.md has t
 /// The meaning of the interval of modelled figures.
 const EIGHT_IN_TEN: &str = "8 in 10: of ten such kernels, eight are measured within this interval.";
 
+/// Why a figure is not within its interval.
+const OUTSIDE: &str = " A figure lies outside where nine in ten of these were measured slower than modelled, or nine in ten faster.";
+
 /// The rows of one experiment: its picture, its finding and the rows that carry it, or its whole table where
 /// [all](Shown::verbose) is to be shown; below it what is remarked about its rows.
 pub fn section(rows: &[&Record], catalog: &Catalog, shown: Shown) -> String {
@@ -55,8 +58,13 @@ pub fn section(rows: &[&Record], catalog: &Catalog, shown: Shown) -> String {
     if let Some(rows) = rows_shown.filter(|text| !text.is_empty()) {
         let _ = writeln!(text, "\n{rows}");
     }
-    if rows.iter().any(|row| row.time_ms.is_some_and(|times| times.interval.is_some())) {
-        let _ = writeln!(text, "{}", wrapped(EIGHT_IN_TEN, style.prose()));
+    let modelled = || {
+        rows.iter().filter_map(|row| row.time_ms).filter_map(|times| Some((times.median, times.interval?)))
+    };
+    if modelled().next().is_some() {
+        let is_outside = |(time, [low, high]): (f64, [f64; 2])| time < low || high < time;
+        let outside = if modelled().any(is_outside) { OUTSIDE } else { "" };
+        let _ = writeln!(text, "{}", wrapped(&format!("{EIGHT_IN_TEN}{outside}"), style.prose()));
     }
     if shown.verbose && rows.iter().any(|row| row.counters.is_some()) {
         let _ = writeln!(text, "{}", wrapped(MOVED, style.prose()));
