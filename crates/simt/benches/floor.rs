@@ -1,9 +1,9 @@
 //! The least that exact counting can cost: the figures of irregular kernels if counting were two tables and nothing else.
 //!
 //! `cargo bench -p simt --bench floor`. For each kernel it prints thread-instructions per second without counters, with the floor, with
-//! counters, by hand, and by hand with the floor's pass; then the geometric means, of all kernels and of those with one gather. The floor of a kernel is its
-//! execution without counters, and after it a pass over the same accesses that does, for each sector of a request, what no exact model of
-//! the caches can leave out:
+//! counters, by hand, and by hand with the floor's pass; then the geometric means, of all kernels and of those with one gather. The floor
+//! of a kernel is its execution without counters, and after it a pass over the same accesses that does, for each sector of a request, what
+//! no exact model of the caches can leave out:
 //!
 //! 1. Look up the sector in a table of L1, 8192 entries of 4 bytes, and write its entry.
 //! 2. Where that misses, look up the line in a table of L2, 4 bytes for each line of 128 bytes, and write its entry.
@@ -204,9 +204,11 @@ type Eight = [[u32; 8]; 32];
 
 /// What counters need of scattered requests.
 #[derive(Default)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only AVX2 counts"))]
 struct Requests {
     /// Sums of distinct sectors, distinct lines, and rounds: the most lanes that meet at a word.
     sums: [u64; 3],
+    /// Lanes of atomics by word, and requests by sector.
     words: Vec<u32>,
     sectors: Vec<u32>,
 }
