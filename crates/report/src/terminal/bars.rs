@@ -5,7 +5,7 @@ use super::{
     layout::{INVALID, cut, hanging},
     setting::{named, values, varying},
     style::{Ink, Style},
-    table::unique,
+    table::{swept, swept_name, unique},
 };
 use record::{Backend, Language, Measure, Record};
 use std::fmt::Write;
@@ -65,9 +65,8 @@ pub(super) fn representatives<'r, 'b>(
 
 /// The parameters among `by` in which the rows differ, the swept one included.
 fn telling(rows: &[&Record], by: &[&str]) -> Vec<String> {
-    let swept = unique(rows.iter().filter_map(|row| row.parameters.swept.as_ref()));
-    let swept = swept.first().filter(|_| swept.len() > 1).map(|swept| swept.name.clone());
-    varying(rows).into_iter().chain(swept).filter(|name| by.contains(&name.as_str())).collect()
+    let name = swept_name(rows).filter(|_| unique(rows.iter().filter_map(|row| swept(row))).len() > 1);
+    varying(rows).into_iter().chain(name).filter(|name| by.contains(&name.as_str())).collect()
 }
 
 /// The label of each bar: its kernel, and the parameters in which the kernel's bars differ.

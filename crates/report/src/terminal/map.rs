@@ -3,7 +3,8 @@
 use super::{
     figures::{bounds, rate, short},
     layout::Table,
-    series::{at, number},
+    series::number,
+    setting::at,
     setting::{named, values, varying},
     style::{Ink, Style},
     table::{common, unique},

@@ -13,7 +13,7 @@ use super::{
     series::Curves,
     setting::setting,
     style::{Ink, Style},
-    table::{is_side_by_side, parts, tabulated, tabulated_with_conditions, unique},
+    table::{is_side_by_side, parts, swept, tabulated, tabulated_with_conditions, unique},
 };
 use crate::{Catalog, Lesson, Picture, literature, pages::atlas::Beside};
 use record::{Language, Record};
@@ -224,11 +224,6 @@ fn pairs(rows: &[&Record], style: Style) -> String {
         furthest.iter().any(|rust| rust.kernel == row.kernel && rust.parameters == row.parameters)
     };
     tabulated(&rows.iter().copied().filter(of_pair).collect::<Vec<_>>(), rows, style)
-}
-
-/// The swept value of a row.
-fn swept(row: &Record) -> Option<u64> {
-    row.parameters.swept.as_ref().map(|swept| swept.value)
 }
 
 /// The rows at these values of the swept parameter, ascending.

@@ -2,11 +2,11 @@
 
 use super::{
     plot::{Ceiling, Curve, Plot, Position},
-    setting::{BLOCK, named, values, varying},
+    setting::{BLOCK, at, named, values, varying},
     style::Style,
     table::{common, unique},
 };
-use record::{Backend, Language, Measure, Record, shown};
+use record::{Backend, Language, Measure, Record};
 
 /// The most curves in a plot.
 const MOST: usize = 6;
@@ -150,19 +150,7 @@ impl<'r> Series<'r> {
     }
 }
 
-/// The value of a parameter in a row, as text.
-pub(super) fn at(row: &Record, over: &str) -> Option<String> {
-    let swept =
-        row.parameters.swept.as_ref().filter(|swept| swept.name == over).map(|swept| swept.value.to_string());
-    let more = || row.parameters.more.get(over).map(|value| shown(over, value));
-    swept.or_else(more).or_else(|| match over {
-        BLOCK => row.parameters.block.map(|block| block.to_string()),
-        "bytes" => Some(record::Bytes(row.parameters.bytes).to_string()),
-        _ => None,
-    })
-}
-
-/// The same as a number to sort by: of a size its bytes, of a block its threads, of other texts nothing.
+/// The value of a parameter in a row as a number to sort by: of a size its bytes, of a block its threads, of other texts nothing.
 pub(super) fn number(row: &Record, over: &str) -> f64 {
     match over {
         "bytes" => row.parameters.bytes as f64,

@@ -117,17 +117,21 @@ pub(crate) fn varying(rows: &[&Record]) -> Vec<String> {
     varying
 }
 
+/// The value of a parameter in a row, as text.
+pub(super) fn at(row: &Record, over: &str) -> Option<String> {
+    let swept =
+        row.parameters.swept.as_ref().filter(|swept| swept.name == over).map(|swept| swept.value.to_string());
+    let more = || row.parameters.more.get(over).map(|value| shown(over, value));
+    swept.or_else(more).or_else(|| match over {
+        BLOCK => row.parameters.block.map(|block| block.to_string()),
+        "bytes" => Some(Bytes(row.parameters.bytes).to_string()),
+        _ => None,
+    })
+}
+
 /// The values of these parameters in a row, as they are shown.
 pub(crate) fn values(row: &Record, names: &[String]) -> Vec<String> {
-    let value = |name: &String| match name.as_str() {
-        BLOCK => row.parameters.block.map(|block| block.to_string()).unwrap_or_default(),
-        _ => {
-            let swept = || row.parameters.swept.as_ref().filter(|swept| swept.name == *name);
-            let value = row.parameters.more.get(name).map(|value| shown(name, value));
-            value.or_else(|| swept().map(|swept| swept.value.to_string())).unwrap_or_default()
-        }
-    };
-    names.iter().map(value).collect()
+    names.iter().map(|name| at(row, name).unwrap_or_default()).collect()
 }
 
 /// A parameter and its value: a word or a shape speaks for itself, a number does not.

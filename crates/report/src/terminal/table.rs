@@ -72,12 +72,12 @@ pub(crate) fn unique<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 /// The swept value of a row.
-fn swept(row: &Record) -> Option<u64> {
+pub(super) fn swept(row: &Record) -> Option<u64> {
     row.parameters.swept.as_ref().map(|swept| swept.value)
 }
 
 /// The name of the swept parameter, where there is one.
-fn swept_name(rows: &[&Record]) -> Option<String> {
+pub(super) fn swept_name(rows: &[&Record]) -> Option<String> {
     rows.iter().find_map(|row| row.parameters.swept.as_ref()).map(|swept| swept.name.clone())
 }
 
