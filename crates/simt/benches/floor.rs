@@ -51,7 +51,7 @@ type Accesses = fn(thread: u32, touch: &mut dyn FnMut(u64));
 /// Does what all threads do to the two arrays.
 type ByHand = fn(x: &mut [u32], y: &mut [u32]);
 
-/// What the lanes of a warp do at scattered words: the word of each thread.
+/// Accesses whose lanes go to scattered words, with the word of each thread.
 #[derive(Clone, Copy)]
 enum Scattered {
     Nothing,
@@ -202,7 +202,7 @@ impl Caches {
 /// Words of eight requests: for each lane, those of all eight.
 type Eight = [[u32; 8]; 32];
 
-/// What counters need of scattered requests.
+/// Counters of scattered requests.
 #[derive(Default)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only AVX2 counts"))]
 struct Requests {

@@ -331,14 +331,19 @@ fn points_of(
             );
         }
     }
-    if points.is_empty() && selection.kernels.is_empty() {
-        let mut reasons: Vec<String> =
-            selected.iter().flat_map(|experiment| experiment.notes(&request, device)).collect();
-        reasons.dedup();
-        let reasons = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
-        bail!("nothing of {} runs on {} with these options{reasons}", names(selected), device.plain_name());
-    }
     if points.is_empty() {
+        if selection.kernels.is_empty() {
+            let mut reasons: Vec<String> =
+                selected.iter().flat_map(|experiment| experiment.notes(&request, device)).collect();
+            reasons.dedup();
+            let colon = if reasons.is_empty() { "" } else { ": " };
+            bail!(
+                "nothing of {} runs on {} with these options{colon}{}",
+                names(selected),
+                device.plain_name(),
+                reasons.join("; "),
+            );
+        }
         bail!(
             "{} has no point with the kernel {}: `coalesce list` shows the kernels of each experiment, and --precision \
              leaves some out",

@@ -112,7 +112,7 @@ pub fn cards_named(names: &str) -> Result<Vec<Card>, SimulatedError> {
     names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(card_named).collect()
 }
 
-/// What [`CHECKS_VARIABLE`] asks for.
+/// The settings that [`CHECKS_VARIABLE`] holds.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked {
     checks: Checks,

@@ -1,7 +1,6 @@
 //! Reads a user's own card from a TOML file: `extends = "h200"` and the differences, or all fields.
 
 use super::card::{Card, Impossible, Stated};
-use super::known::{CHANGED, changed};
 use crate::coalescing::{CapabilityError, ComputeCapability};
 use toml::Spanned;
 
@@ -49,6 +48,14 @@ pub enum CardFileError {
         /// The field, and why.
         cause: Impossible,
     },
+}
+
+/// The key of a changed card that has none of its own.
+pub(super) const CHANGED: &str = "custom";
+
+/// Returns the name of a changed card.
+pub(super) fn changed(name: &str) -> String {
+    format!("{name}, changed")
 }
 
 /// Reads a card file, with the cards that it may extend.

@@ -8,7 +8,7 @@
 //! cards; *estimate*, a guess by kinship or rule of thumb.
 
 use super::card::Card;
-use super::file::{CardFileError, UnknownCard, read};
+use super::file::{CHANGED, CardFileError, UnknownCard, changed, read};
 use std::sync::LazyLock;
 
 macro_rules! files {
@@ -58,14 +58,6 @@ pub fn from_toml(text: &str) -> Result<Card, CardFileError> {
         }
     }
     Ok(card)
-}
-
-/// The key of a changed card that has none of its own.
-pub(super) const CHANGED: &str = "custom";
-
-/// Returns the name of a changed card.
-pub(super) fn changed(name: &str) -> String {
-    format!("{name}, changed")
 }
 
 /// Returns the file of the built-in card with this key.

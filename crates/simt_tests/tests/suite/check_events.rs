@@ -127,7 +127,7 @@ impl Events {
         self.events.push((At::new(block, warp, Site(site)), event));
     }
 
-    /// What the checks find. A run's events are those of one observer.
+    /// Returns the findings of the checks. One observer sees all events of a run.
     pub(crate) fn findings(self) -> Vec<Finding> {
         self.findings_with(&())
     }
